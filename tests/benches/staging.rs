@@ -1,5 +1,5 @@
-//! Measures copies between pageable memory and the device with different numbers and sizes of staging buffers, on a
-//! GPU.
+//! Measures copies between pageable memory and the device with different numbers of threads and sizes of staging
+//! buffers, on a GPU.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -28,17 +28,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     SWEEPS.into_iter().try_for_each(|(bytes, copies)| sweep(&stream, bytes, copies))
 }
 
-/// Measures the copies with each number of staging buffers and each size.
+/// Measures the copies with each number of threads and each size of the buffer.
 fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Error>> {
     let device = DeviceBuffer::zeroed(stream, bytes)?;
     let mut sides = Sides { stream: stream.clone(), host: vec![1; bytes], device };
     println!(
-        "GB/s of {bytes} bytes by lanes and blocks, median of {copies} [quartiles]; without lanes the driver copies"
+        "GB/s of {bytes} bytes by threads and staging buffer, median of {copies} [quartiles]; with one thread the driver copies"
     );
-    sides.measure(StagingOptions::new().with_lanes(0), copies)?;
-    for block in [512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20] {
-        for lanes in [2, 4, 6, 8, 10, 12, 14, 16] {
-            sides.measure(StagingOptions::new().with_lanes(lanes).with_block_bytes(block), copies)?;
+    sides.measure(StagingOptions::new().with_threads(1), copies)?;
+    for buffer in [8 << 20, 16 << 20, 32 << 20, 64 << 20] {
+        for threads in [3, 4, 6, 8, 10, 12, 14, 16] {
+            sides.measure(StagingOptions::new().with_threads(threads).with_buffer_bytes(buffer), copies)?;
         }
     }
     Ok(())
@@ -61,8 +61,8 @@ impl Sides {
             let [low, median, high] = [0.25, 0.5, 0.75].map(|part| rates.quantile(part));
             format!("{median:.1} [{low:.1} {high:.1}]")
         });
-        let (lanes, block) = (options.lanes, options.block_bytes >> 10);
-        println!("block {block:>5} KiB, {lanes:>2} lanes: to the device {to}, back {from}");
+        let (threads, buffer) = (options.threads, options.buffer_bytes >> 20);
+        println!("buffer {buffer:>2} MiB, {threads:>2} threads: to the device {to}, back {from}");
         Ok(())
     }
 }

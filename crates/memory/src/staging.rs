@@ -1,22 +1,24 @@
 //! Staged copies: copies of large pageable memory at the speed of pinned memory.
 //!
-//! The driver copies a slice through a small pinned block with one thread. Here several threads do the same, each with
-//! its own lane: a stream and two pinned blocks. While the CPU copies one block, the device copies the other.
+//! The driver copies a slice through a small pinned block with one thread. Here several threads copy tiles of the slice
+//! to or from a staging buffer ([`ring`]), while the device copies batches of consecutive tiles on one stream
+//! ([`progress`]).
 //!
-//! - The lanes belong to the context. They are created on demand, at most [`StagingOptions::lanes`] of them, and
-//!   concurrent copies share them.
-//! - The calling thread serves one lane. The threads of the others belong to the context and sleep between copies,
-//!   since starting a thread takes as long as copying several megabytes.
-//! - The parts of a copy are short at first and grow ([`job`]), so that the device starts early.
+//! - The staging buffers belong to the context. They are allocated on demand, one for each of two concurrent copies.
+//! - The calling thread copies too. The other threads belong to the context and sleep between copies, since starting a
+//!   thread takes as long as copying several megabytes.
+//! - Tiles are copied to unused slots of the staging buffer past the CPU's caches ([`past_cache`]).
 //! - The driver's own copy is used where it is faster or staging is impossible: for small copies, pinned memory,
-//!   streams that are being captured, copies within another access, and copies that find no free lane or no pinned
-//!   memory.
+//!   streams that are being captured, copies within another access or another staged copy, and copies that find no free
+//!   staging buffer or no pinned memory.
 
 mod direction;
-mod job;
-mod lane;
 mod options;
+mod past_cache;
+mod progress;
+mod ring;
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
@@ -31,13 +33,12 @@ use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use self::direction::{Direction, FIRST_PART};
-use self::job::{Job, Lengths, Split};
-use self::lane::Lane;
+use self::direction::Direction;
 pub use self::options::StagingOptions;
+use self::ring::Ring;
 
-/// The staging lanes of one [`Context`] and its clones. Another retention of the same primary context has its own lanes
-/// and options.
+/// The staging buffers of one [`Context`] and its clones. Another retention of the same primary context has its own
+/// buffers and options.
 pub struct Staging {
     /// A weak reference, because the context owns this value.
     context: Context,
@@ -48,32 +49,40 @@ pub struct Staging {
 
 struct Pool {
     options: StagingOptions,
-    idle: Vec<Lane>,
+    idle: Vec<Ring>,
     /// The threads; `None` until a copy requires them.
     threads: Option<Arc<ThreadPool>>,
-    /// The number of lanes, including those in use.
-    lanes: usize,
-    /// Incremented when the options change. Lanes of an older generation are not reused.
+    /// The number of staging buffers, including those in use.
+    rings: usize,
+    /// Incremented when the options change. Staging buffers of an older generation are not reused.
     generation: u64,
 }
 
-/// The lanes of one copy, which return to the pool when it ends.
-struct Lanes {
+/// The staging buffer and the threads of one copy, which return to the pool when it ends.
+struct Staged {
     staging: Arc<Staging>,
-    lanes: Vec<Lane>,
-    /// `None` until there are enough lanes.
-    threads: Option<Arc<ThreadPool>>,
-    lengths: Lengths,
+    /// `None` once it has been returned.
+    ring: Option<Ring>,
+    pool: Arc<ThreadPool>,
+    /// The number of threads of the copy, including the calling thread.
+    threads: usize,
 }
 
-/// Enqueues a part of a copy on the stream of a lane, as an access to the device memory.
+thread_local! {
+    /// `true` while this thread takes part in a staged copy.
+    static IS_STAGING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Enqueues a part of a copy on the stream of a staging buffer, as an access to the device memory.
 pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync {}
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The maximum number of lanes of a context: more exceed the memory bandwidth. There are as many threads, so that a
-/// copy that an observer makes within another copy never waits for a thread that waits for it.
-const MOST_LANES: usize = 64;
+/// The maximum number of threads of a copy: more exceed the memory bandwidth.
+const MOST_THREADS: usize = 64;
+
+/// The maximum number of staging buffers of a context. Two copies, one in each direction, fill the bus.
+const MOST_RINGS: usize = 2;
 
 impl Staging {
     /// Returns the options of a context.
@@ -87,11 +96,11 @@ impl Staging {
     ///
     /// # Errors
     ///
-    /// An argument error if the block size is 0.
+    /// An argument error if the size of the buffers is 0.
     #[inline]
     pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
-        if options.block_bytes == 0 {
-            return Err(Error::argument("Staging::set_options", "zero block size"));
+        if options.buffer_bytes == 0 {
+            return Err(Error::argument("Staging::set_options", "zero buffer size"));
         }
         let staging = Self::of(context);
         let mut pool = staging.pool.lock();
@@ -113,7 +122,7 @@ impl Staging {
         let staging = Self::of(context);
         let idle = {
             let mut pool = staging.pool.lock();
-            pool.lanes -= pool.idle.len();
+            pool.rings -= pool.idle.len();
             std::mem::take(&mut pool.idle)
         };
         drop(idle);
@@ -123,74 +132,75 @@ impl Staging {
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
-        Self::of(context).pool.lock().idle.iter().map(Lane::byte_len).sum()
+        Self::of(context).pool.lock().idle.iter().map(Ring::byte_len).sum()
     }
 
     #[inline]
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
             let options = StagingOptions::new();
-            let pool = Pool { options, idle: Vec::new(), threads: None, lanes: 0, generation: 0 };
+            let pool = Pool { options, idle: Vec::new(), threads: None, rings: 0, generation: 0 };
             Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
         };
-        // SAFETY: lanes, which hold the objects created from the context, are in the pool or in a `Lanes`. A `Lanes` is
-        // dropped by the copy before it returns, as is this value by every caller, and all of them borrow the context
-        // in the meantime.
+        // SAFETY: staging buffers, which hold the objects created from the context, are in the pool or in a `Staged`. A
+        // `Staged` is dropped by the copy before it returns, as is this value by every caller, and all of them borrow
+        // the context in the meantime.
         unsafe { context.attached(make) }
     }
 
-    /// Returns a free lane, or a new one if the maximum is not reached and there is enough memory. Without a lane, the
-    /// driver's own copy is used, which reports the problem if it fails too.
-    #[inline]
-    fn lane(&self) -> Option<Lane> {
-        let (generation, block_bytes) = {
+    /// Returns a free staging buffer, or a new one if the maximum is not reached and there is enough memory. Without
+    /// one, the driver's own copy is used, which reports the problem if it fails too.
+    fn ring(&self) -> Option<Ring> {
+        let (generation, bytes) = {
             let mut pool = self.pool.lock();
-            // Lanes of an older generation are dropped when the options change or when they are put back.
+            // Buffers of an older generation are dropped when the options change or when they are put back.
             let generation = pool.generation;
-            if let Some(index) = pool.idle.iter().rposition(|lane| lane.generation() == generation) {
+            if let Some(index) = pool.idle.iter().rposition(|ring| ring.generation() == generation) {
                 return Some(pool.idle.swap_remove(index));
             }
-            if pool.lanes >= pool.options.lanes.min(MOST_LANES) {
+            if pool.rings >= MOST_RINGS {
                 return None;
             }
-            pool.lanes += 1;
-            (pool.generation, pool.options.block_bytes)
+            pool.rings += 1;
+            (generation, pool.options.buffer_bytes)
         };
-        let lane = Lane::new(&self.context, block_bytes, generation).ok();
-        if lane.is_none() {
-            self.pool.lock().lanes -= 1;
+        // Creating a staging buffer must not invalidate captures on other threads.
+        let make = || Ring::new(&self.context, bytes, generation);
+        let ring = with_relaxed_capture_mode(self.context.driver(), make).ok();
+        if ring.is_none() {
+            self.pool.lock().rings -= 1;
         }
-        lane
+        ring
     }
 
-    /// Returns the worker threads of the lanes, which the first copy starts.
-    #[inline]
+    /// Returns the worker threads, which the first copy starts.
     fn threads(&self) -> Option<Arc<ThreadPool>> {
         let mut pool = self.pool.lock();
         if pool.threads.is_none() {
             let threads =
-                ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).clamp(1, MOST_LANES));
+                ThreadPoolBuilder::new().num_threads(pool.options.threads.saturating_sub(1).clamp(1, MOST_THREADS - 1));
             let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
             pool.threads = threads.build().ok().map(Arc::new);
         }
         pool.threads.clone()
     }
 
-    /// Returns lanes to the pool. Failed lanes and lanes of an older generation are dropped.
-    #[inline]
-    fn put_back(&self, lanes: Vec<Lane>) {
+    /// Returns a staging buffer to the pool. Those of failed copies and of an older generation are dropped.
+    fn put_back(&self, ring: Ring) {
         let mut pool = self.pool.lock();
-        let (kept, dropped): (Vec<_>, Vec<_>) =
-            lanes.into_iter().partition(|lane| lane.is_sound() && lane.generation() == pool.generation);
-        pool.lanes -= dropped.len();
-        pool.idle.extend(kept);
+        if ring.is_sound() && ring.generation() == pool.generation {
+            pool.idle.push(ring);
+            return;
+        }
+        pool.rings -= 1;
         drop(pool);
-        drop(dropped);
+        drop(ring);
     }
 }
 
 /// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that
-/// is not faster. `access` enqueues each part, after ordering the lane's stream.
+/// is not faster. `access` enqueues each part, after ordering the staging
+/// buffer's stream.
 ///
 /// # Safety
 ///
@@ -202,13 +212,14 @@ pub(crate) unsafe fn upload(
     source: &[u8],
     access: impl Access,
 ) -> Option<Result<()>> {
-    let lanes = Lanes::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
+    let mut staged = Staged::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
     // SAFETY: the caller guarantees the target.
-    Some(unsafe { lanes.upload(target, source, &access) })
+    Some(staged.copy(|ring, run| unsafe { ring.upload(target, source, &access, run) }))
 }
 
 /// Copies from the device to `target` in place of a synchronous copy on `stream`. Returns `None`, without copying, if
-/// that is not faster. `access` enqueues each part, after ordering the lane's stream. On success, all of `target` is
+/// that is not faster. `access` enqueues each part, after ordering the staging
+/// buffer's stream. On success, all of `target` is
 /// initialized.
 ///
 /// # Safety
@@ -221,125 +232,80 @@ pub(crate) unsafe fn download(
     source: CUdeviceptr,
     access: impl Access,
 ) -> Option<Result<()>> {
-    let lanes = Lanes::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
+    let mut staged = Staged::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
     // SAFETY: the caller guarantees the source.
-    Some(unsafe { lanes.download(target, source, &access) })
+    Some(staged.copy(|ring, run| unsafe { ring.download(target, source, &access, run) }))
 }
 
-impl Lanes {
-    /// Takes lanes for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`. Returns
-    /// `None` if the driver's own copy is preferable.
+impl Staged {
+    /// Takes a staging buffer for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`.
+    /// Returns `None` if the driver's own copy is preferable.
     #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // The worker threads could wait for a launch that waits for the enclosing access.
-        if is_nested() {
+        // In the first case, threads could wait for a launch that waits for the enclosing access; in the second, for a
+        // tile that this thread has claimed.
+        if is_nested() || IS_STAGING.get() {
             return None;
         }
-        let options = staging.pool.lock().options;
-        let shortest = direction.shortest_part().min(options.block_bytes);
-        let lanes = direction.lanes(options.lanes).min(bytes / shortest);
-        if lanes < direction.enough() {
+        let threads = staging.pool.lock().options.threads.min(MOST_THREADS);
+        if threads < direction.enough() || is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
             return None;
         }
-        if is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
-            return None;
-        }
-        let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
-        // Creating a lane must not invalidate captures on other threads.
-        let lanes = with_relaxed_capture_mode(stream.driver(), make).ok()?;
-        // The options may have changed since they were read.
-        let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);
-        let lengths = Lengths { first: FIRST_PART, shortest, longest };
-        let mut taken = Self { staging, lanes, threads: None, lengths };
-        if taken.lanes.len() < direction.enough() {
-            return None;
-        }
-        taken.threads = taken.staging.threads();
-        taken.threads.is_some().then_some(taken)
+        let pool = staging.threads()?;
+        let ring = staging.ring()?;
+        let threads = threads.min(ring.tiles(direction, bytes));
+        Some(Self { staging, ring: Some(ring), pool, threads })
     }
 
-    /// Copies `source` to the device. Waits until the copy has completed.
-    ///
-    /// # Safety
-    ///
-    /// `target` is the address of live memory of the same size, which the lanes' streams may write under `access`.
-    #[inline]
-    unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8], access: &impl Access) -> Result<()> {
-        let job = self.job(source);
-        // SAFETY: the caller guarantees the target, and the parts lie at these offsets within `source`.
-        self.run(|lane| unsafe { lane.upload(target, &job, access) })
-    }
-
-    /// Copies from the device to `target`. Waits until the copy has completed. On success, all of `target` is
-    /// initialized.
-    ///
-    /// # Safety
-    ///
-    /// `source` is the address of live memory of the same size, which the lanes' streams may read under `access`.
-    #[inline]
-    unsafe fn download(
-        mut self,
-        target: &mut [MaybeUninit<u8>],
-        source: CUdeviceptr,
-        access: &impl Access,
-    ) -> Result<()> {
-        let job = self.job(target);
-        // SAFETY: the caller guarantees the source, and the parts lie at these offsets within `target`.
-        self.run(|lane| unsafe { lane.download(source, &job, access) })
-    }
-
-    #[inline]
-    fn job<S: Split>(&self, slice: S) -> Job<S> {
-        Job::new(slice, self.lanes.len(), self.lengths)
-    }
-
-    /// Runs `work` with every lane: one on the calling thread, the others on worker threads. A lane whose thread starts
-    /// late finds no part left, because the other lanes have copied them.
-    #[inline]
-    fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
-        let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
-        let Some(threads) = &self.threads else { return work(own) };
-        if rayon_core::current_thread_index().is_some() {
-            // If the caller is itself a worker of a thread pool, that thread would run other jobs of its pool while it
-            // waits.
-            return thread::scope(|scope| {
-                let serve = || serve(threads, own, others, &work);
-                scope.spawn(serve).join().unwrap_or_else(|payload| resume_unwind(payload))
-            });
-        }
-        serve(threads, own, others, &work)
+    /// Runs `copy` with the staging buffer, and with a function that runs another one on all threads of the copy. A
+    /// thread that starts late finds no tile left, because the others have copied them.
+    fn copy(&mut self, copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>) -> Result<()> {
+        let (pool, others) = (&self.pool, self.threads - 1);
+        let run = |serve: &(dyn Fn() + Sync)| {
+            let serve = || {
+                IS_STAGING.set(true);
+                let _end = EndOfStaging;
+                serve();
+            };
+            // If the caller is itself a worker of a thread pool, it would run other jobs of its pool while it waits.
+            if rayon_core::current_thread_index().is_some() {
+                let all = || on_all_threads(pool, others, &serve);
+                thread::scope(|scope| scope.spawn(all).join().unwrap_or_else(|payload| resume_unwind(payload)));
+            } else {
+                on_all_threads(pool, others, &serve);
+            }
+        };
+        self.ring.as_mut().map_or(Ok(()), |ring| copy(ring, &run))
     }
 }
 
-/// Runs `work` with all lanes. The calling thread serves its `own` lane.
-fn serve(
-    threads: &ThreadPool,
-    own: &mut Lane,
-    others: &mut [Lane],
-    work: &(impl Fn(&mut Lane) -> Result<()> + Sync),
-) -> Result<()> {
-    let result = Mutex::new(Ok(()));
-    let note = |done: Result<()>| {
-        let mut result = result.lock();
-        if result.is_ok() {
-            *result = done;
-        }
-    };
-    threads.in_place_scope(|scope| {
-        others.iter_mut().for_each(|lane| scope.spawn(|_| note(work(lane))));
-        note(work(own));
+/// Runs `serve` on the calling thread and on `others` threads of the pool.
+fn on_all_threads(pool: &ThreadPool, others: usize, serve: &(dyn Fn() + Sync)) {
+    pool.in_place_scope(|scope| {
+        (0..others).for_each(|_| scope.spawn(|_| serve()));
+        serve();
     });
-    result.into_inner()
 }
 
-impl Drop for Lanes {
+/// Ends the part of this thread in a staged copy.
+struct EndOfStaging;
+
+impl Drop for EndOfStaging {
+    fn drop(&mut self) {
+        IS_STAGING.set(false);
+    }
+}
+
+impl Drop for Staged {
     #[inline]
     fn drop(&mut self) {
-        self.staging.put_back(std::mem::take(&mut self.lanes));
+        if let Some(ring) = self.ring.take() {
+            self.staging.put_back(ring);
+        }
     }
 }
 

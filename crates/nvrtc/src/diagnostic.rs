@@ -25,7 +25,7 @@ pub struct Diagnostic {
     /// The message.
     pub message: String,
     /// The location; `None` if the diagnostic has none, such as one about an option.
-    pub place: Option<Place>,
+    pub location: Option<SourceLocation>,
     /// Notes, such as the instantiation or the candidates.
     pub notes: Vec<Diagnostic>,
 }
@@ -33,7 +33,7 @@ pub struct Diagnostic {
 /// A location in a source.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Place {
+pub struct SourceLocation {
     /// The name of the source or of a header.
     pub file: String,
     /// The line, counted from 1.
@@ -68,19 +68,19 @@ impl fmt::Display for Diagnostic {
             write!(formatter, "[{number}]")?;
         }
         write!(formatter, ": {}", self.message)?;
-        let margin = self.place.as_ref().map_or(0, |place| place.line.to_string().len());
-        if let Some(place) = &self.place {
-            write!(formatter, "\n{:margin$}--> {place}", "")?;
-            place.show_source(formatter, margin)?;
+        let margin = self.location.as_ref().map_or(0, |location| location.line.to_string().len());
+        if let Some(location) = &self.location {
+            write!(formatter, "\n{:margin$}--> {location}", "")?;
+            location.show_source(formatter, margin)?;
         }
-        self.notes.iter().try_for_each(|note| match note.place {
+        self.notes.iter().try_for_each(|note| match note.location {
             Some(_) => write!(formatter, "\n{note}"),
             None => write!(formatter, "\n{:margin$} = note: {}", "", note.message),
         })
     }
 }
 
-impl Place {
+impl SourceLocation {
     /// Writes the source line with a mark below the word at the column. `margin` is the width of the line number.
     fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
         let Some(source) = &self.source else { return Ok(()) };
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.file, self.line)?;
         self.column.map_or(Ok(()), |column| write!(formatter, ":{column}"))
@@ -118,18 +118,18 @@ impl fmt::Display for Severity {
 mod tests {
     use super::*;
 
-    fn place(line: u32, column: Option<u32>, source: Option<&str>) -> Option<Place> {
-        Some(Place { file: "a.cu".to_owned(), line, column, source: source.map(str::to_owned) })
+    fn location(line: u32, column: Option<u32>, source: Option<&str>) -> Option<SourceLocation> {
+        Some(SourceLocation { file: "a.cu".to_owned(), line, column, source: source.map(str::to_owned) })
     }
 
-    fn diagnostic(severity: Severity, message: &str, place: Option<Place>) -> Diagnostic {
-        Diagnostic { severity, number: None, message: message.to_owned(), place, notes: Vec::new() }
+    fn diagnostic(severity: Severity, message: &str, location: Option<SourceLocation>) -> Diagnostic {
+        Diagnostic { severity, number: None, message: message.to_owned(), location, notes: Vec::new() }
     }
 
     #[test]
     fn source_is_shown_with_the_word_marked_and_tabs_as_spaces() {
         let error =
-            diagnostic(Severity::Error, "`foo` is undefined", place(12, Some(14), Some("\t  float y = foo(3);")));
+            diagnostic(Severity::Error, "`foo` is undefined", location(12, Some(14), Some("\t  float y = foo(3);")));
         let expected =
             "error: `foo` is undefined\n  --> a.cu:12:14\n   |\n12 |       float y = foo(3);\n   |                 ^^^";
         assert_eq!(error.to_string(), expected);
@@ -137,25 +137,25 @@ mod tests {
 
     #[test]
     fn place_without_a_column_or_a_source_is_shown_as_far_as_it_is_known() {
-        let warning = diagnostic(Severity::Warning, "hm", place(3, None, Some("x")));
+        let warning = diagnostic(Severity::Warning, "hm", location(3, None, Some("x")));
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3\n  |\n3 | x");
-        let warning = diagnostic(Severity::Warning, "hm", place(3, Some(9), None));
+        let warning = diagnostic(Severity::Warning, "hm", location(3, Some(9), None));
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3:9");
         assert_eq!(diagnostic(Severity::Error, "bad option", None).to_string(), "error: bad option");
     }
 
     #[test]
     fn notes_stand_below_with_their_own_places() {
-        let mut error = diagnostic(Severity::Error, "no", place(7, None, None));
+        let mut error = diagnostic(Severity::Error, "no", location(7, None, None));
         error.number = Some("20".to_owned());
         error.notes.push(diagnostic(Severity::Note, "because", None));
-        error.notes.push(diagnostic(Severity::Note, "candidate", place(2, Some(1), None)));
+        error.notes.push(diagnostic(Severity::Note, "candidate", location(2, Some(1), None)));
         assert_eq!(error.to_string(), "error[20]: no\n --> a.cu:7\n  = note: because\nnote: candidate\n --> a.cu:2:1");
     }
 
     #[test]
     fn column_after_the_end_of_the_line_is_marked_there() {
-        let error = diagnostic(Severity::Error, "missing", place(1, Some(5), Some("ab\u{e9}")));
+        let error = diagnostic(Severity::Error, "missing", location(1, Some(5), Some("ab\u{e9}")));
         assert!(error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"), "{error}");
     }
 }

@@ -71,7 +71,7 @@ pub use curium_driver::sys::load::MissingFunction;
 
 pub use self::architecture::Architecture;
 pub use self::compiled::{CompiledProgram, PrecompiledHeader};
-pub use self::diagnostic::{Diagnostic, Place, Severity};
+pub use self::diagnostic::{Diagnostic, Severity, SourceLocation};
 pub use self::error::{CallError, CompileError, Error, LinkError, Result};
 #[doc(hidden)]
 pub use self::kernels::{__load, __program};

@@ -109,7 +109,7 @@ fn observer_that_changes_a_part_of_the_graph_around_it_gets_an_error() {
 fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
     on_driver(|test| {
         let stream = test.stream();
-        let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 20);
+        let options = StagingOptions::new().with_threads(4).with_buffer_bytes(1 << 18).with_threshold(1 << 20);
         Staging::set_options(stream.context(), options).expect("the options are valid");
         let source = vec![3_u32; 1 << 20];
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len()).expect("memory suffices");
@@ -137,7 +137,7 @@ fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
 /// for that access.
 fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
     let (own, launching) = (test.stream(), test.stream());
-    let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 18);
+    let options = StagingOptions::new().with_threads(4).with_buffer_bytes(1 << 18).with_threshold(1 << 18);
     Staging::set_options(own.context(), options).expect("the options are valid");
     let source = vec![3_u32; 1 << 19];
     let [mut first, mut second] =

@@ -1,5 +1,6 @@
 //! Copies of large slices through pinned staging buffers.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use curium_driver::{Context, Error, Function, Graph, observe_calls};
@@ -8,14 +9,14 @@ use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{During, on_driver, on_simulator, stream_work};
 
-/// The size in bytes of a staging buffer in these tests, so small that a copy uses many.
-const BLOCK: usize = 16 << 10;
+/// The size of the staging buffers of these tests in bytes, so small that a copy uses each slot several times.
+const BUFFER: usize = 32 << 10;
 
-/// The number of words in a staged copy, not a multiple of a staging buffer.
+/// The number of words in a staged copy, not a multiple of a slot.
 const LEN: usize = 50_021;
 
 fn stage_small_copies(context: &Context) {
-    let options = StagingOptions::new().with_lanes(4).with_block_bytes(BLOCK).with_threshold(2 * BLOCK);
+    let options = StagingOptions::new().with_threads(4).with_buffer_bytes(BUFFER).with_threshold(BUFFER);
     Staging::set_options(context, options).expect("the options are valid");
     assert_eq!(Staging::options(context), options);
 }
@@ -29,13 +30,14 @@ fn staged_copies_of_every_length_are_whole() {
     on_driver(|test| {
         let stream = test.stream();
         stage_small_copies(stream.context());
-        let block = BLOCK / 4;
-        for len in [4 * block - 1, 4 * block, 4 * block + 1, 8 * block, 9 * block + 7, LEN] {
+        let words_of_buffer = BUFFER / 4;
+        let lengths = [-1, 0, 1].map(|more| words_of_buffer.strict_add_signed(more));
+        for len in lengths.into_iter().chain([words_of_buffer / 8 * 9 + 7, 3 * words_of_buffer + 1, LEN]) {
             let source = words(len, 0);
             let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
             assert!(buffer.to_vec().expect("the buffer can be read") == source, "{len} words differ");
         }
-        assert_eq!(Staging::byte_len(stream.context()), 4 * 2 * BLOCK);
+        assert_eq!(Staging::byte_len(stream.context()), BUFFER);
     });
 }
 
@@ -44,7 +46,7 @@ fn small_copies_and_copies_of_pinned_memory_are_the_drivers() {
     on_driver(|test| {
         let stream = test.stream();
         stage_small_copies(stream.context());
-        let small = words(BLOCK / 4, 1);
+        let small = words(BUFFER / 8, 1);
         let pinned = PinnedBuffer::from_slice(stream.context(), &words(LEN, 1), PinnedFlags::empty()).expect("memory");
         test.assert_calls(Function::cuMemHostAlloc, 0, || {
             let buffer = DeviceBuffer::from_slice(&stream, &small).expect("memory suffices");
@@ -58,10 +60,10 @@ fn small_copies_and_copies_of_pinned_memory_are_the_drivers() {
 }
 
 #[test]
-fn staging_without_lanes_is_off() {
+fn staging_with_one_thread_is_off() {
     on_driver(|test| {
         let stream = test.stream();
-        let options = StagingOptions::new().with_lanes(0).with_threshold(1);
+        let options = StagingOptions::new().with_threads(1).with_threshold(1);
         Staging::set_options(stream.context(), options).expect("the options are valid");
         let source = words(LEN, 2);
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
@@ -71,12 +73,12 @@ fn staging_without_lanes_is_off() {
 }
 
 #[test]
-fn block_without_bytes_is_an_error() {
+fn staging_buffer_without_bytes_is_an_error() {
     on_driver(|test| {
         let context = test.context();
         let before = Staging::options(&context);
-        let error = Staging::set_options(&context, before.with_block_bytes(0)).expect_err("such a block holds nothing");
-        assert!(error.to_string().contains("zero block size"), "{error}");
+        let error = Staging::set_options(&context, before.with_buffer_bytes(0)).expect_err("the size is zero");
+        assert!(error.to_string().contains("zero buffer size"), "{error}");
         assert_eq!(Staging::options(&context), before);
     });
 }
@@ -98,7 +100,7 @@ fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone
             assert!(copied.expect("the copies are no work of the capture") == source);
             Ok(())
         });
-        assert_eq!(Staging::byte_len(&context), 4 * 2 * BLOCK, "the copies were staged");
+        assert_eq!(Staging::byte_len(&context), BUFFER, "the copies were staged");
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing ended the capture");
         executable.launch(&stream).expect("the graph can be launched");
         assert_eq!(target.to_vec().expect("the buffer can be read"), [5; 4]);
@@ -145,7 +147,7 @@ fn staged_copy_comes_after_pending_work_of_other_streams() {
 }
 
 #[test]
-fn threads_that_copy_at_once_share_the_lanes() {
+fn threads_that_copy_at_once_use_two_staging_buffers() {
     on_driver(|test| {
         let context = test.context();
         stage_small_copies(&context);
@@ -162,7 +164,7 @@ fn threads_that_copy_at_once_share_the_lanes() {
                 });
             }
         });
-        assert!(Staging::byte_len(&context) <= 4 * 2 * BLOCK, "there are more lanes than allowed");
+        assert!([BUFFER, 2 * BUFFER].contains(&Staging::byte_len(&context)));
     });
 }
 
@@ -173,7 +175,7 @@ fn trim_gives_the_pinned_memory_back_and_the_next_copy_takes_it_again() {
         stage_small_copies(stream.context());
         let mut buffer = DeviceBuffer::from_slice(&stream, &words(LEN, 5)).expect("memory suffices");
         assert!(Staging::byte_len(stream.context()) > 0);
-        test.assert_calls(Function::cuMemFreeHost, 8, || Staging::trim(stream.context()));
+        test.assert_calls(Function::cuMemFreeHost, 1, || Staging::trim(stream.context()));
         assert_eq!(Staging::byte_len(stream.context()), 0);
         buffer.copy_from_slice(&words(LEN, 6)).expect("the buffer can be written");
         assert!(Staging::byte_len(stream.context()) > 0);
@@ -181,7 +183,7 @@ fn trim_gives_the_pinned_memory_back_and_the_next_copy_takes_it_again() {
 }
 
 #[test]
-fn lanes_end_before_the_context_that_is_closed() {
+fn staging_buffers_end_before_the_context_that_is_closed() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.context();
         stage_small_copies(&context);
@@ -189,7 +191,7 @@ fn lanes_end_before_the_context_that_is_closed() {
         drop(DeviceBuffer::from_slice(&stream, &words(LEN, 7)).expect("memory suffices"));
         stream.synchronize().expect("the work succeeds");
         drop(stream);
-        context.close().expect("lanes do not keep the context");
+        context.close().expect("staging does not keep the context");
         assert!(simulator.live_handles().is_empty(), "left: {}", simulator.live_handles());
     });
 }
@@ -221,13 +223,13 @@ fn staged_copy_that_fails_is_an_error_and_the_next_one_succeeds() {
             let error = buffer.copy_from_slice(&source).expect_err("a call fails");
             simulator.clear_faults();
             assert_eq!((error.function(), error.code()), (Some(function), Some(CUresult::CUDA_ERROR_UNKNOWN)));
-            buffer.copy_from_slice(&source).expect("the lanes are replaced");
+            buffer.copy_from_slice(&source).expect("the staging buffer is replaced");
         }
         simulator.inject(Fault::on(Function::cuMemcpyDtoHAsync_v2).call(2).returns(CUresult::CUDA_ERROR_UNKNOWN));
         let error = buffer.to_vec().expect_err("a call fails");
         simulator.clear_faults();
         assert_eq!(error.function(), Some(Function::cuMemcpyDtoHAsync_v2));
-        assert!(buffer.to_vec().expect("the lanes are replaced") == source);
+        assert!(buffer.to_vec().expect("the staging buffer is replaced") == source);
     });
 }
 
@@ -250,31 +252,56 @@ fn staged_copy_whose_wait_fails_waits_again_before_its_memory_goes() {
         let (copied, waited) = waits(&mut || buffer.copy_from_slice(&source));
         simulator.clear_faults();
         assert_eq!(copied.expect_err("a wait fails").function(), Some(Function::cuStreamSynchronize));
-        assert_eq!(waited, usual + 1, "the lane is waited for all the same");
+        assert_eq!(waited, usual + 1, "the stream is waited for all the same");
         assert!(buffer.to_vec().expect("the buffer can be read") == source);
     });
 }
 
 #[test]
-fn parts_of_a_copy_fit_the_blocks_of_options_that_change_while_it_begins() {
+fn copy_fits_the_staging_buffer_of_options_that_change_while_it_begins() {
     on_driver(|test| {
         let stream = test.stream();
-        let large = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 20).with_threshold(2 * BLOCK);
+        let large = StagingOptions::new().with_threads(4).with_buffer_bytes(1 << 20).with_threshold(BUFFER);
         let source = words(1 << 20, 11);
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len()).expect("memory suffices");
         let with_change = |copy: &mut dyn FnMut() -> Result<(), Error>| {
             Staging::set_options(stream.context(), large).expect("the options are valid");
             let context = stream.context().clone();
-            // The copy has read the options, and has no staging buffers yet.
+            // The copy has read the options, and has no staging buffer yet.
             let guard =
                 observe_calls(During::call_of(Function::cuPointerGetAttributes, move || stage_small_copies(&context)));
             copy().expect("the lengths are equal");
             drop(guard);
-            assert_eq!(Staging::byte_len(stream.context()), 4 * 2 * BLOCK, "the blocks are those of the new options");
+            assert_eq!(Staging::byte_len(stream.context()), BUFFER, "the buffer is that of the new options");
         };
         with_change(&mut || buffer.copy_from_slice(&source));
         let mut copied = vec![0; source.len()];
         with_change(&mut || buffer.copy_to_slice(&mut copied));
         assert!(copied == source);
+    });
+}
+
+#[test]
+fn copy_that_an_observer_makes_during_a_staged_copy_is_the_drivers() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let other = stream.context().stream().expect("the context gives a stream");
+        stage_small_copies(stream.context());
+        let source = words(LEN, 12);
+        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+        let inner = DeviceBuffer::from_slice(&other, &source).expect("memory suffices");
+        let copied = Arc::new(Mutex::new(None));
+        let action = {
+            let copied = Arc::clone(&copied);
+            // The other threads of the outer copy wait for this one.
+            move || *copied.lock().unwrap_or_else(PoisonError::into_inner) = Some(inner.to_vec())
+        };
+        let guard = observe_calls(During::call_of(Function::cuEventSynchronize, action));
+        assert!(buffer.to_vec().expect("the buffer can be read") == source);
+        drop(guard);
+        let copied = copied.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let copied = copied.expect("the calling thread waits for an event").expect("the inner buffer can be read");
+        assert!(copied == source);
+        assert_eq!(Staging::byte_len(stream.context()), BUFFER, "the inner copy used no staging buffer");
     });
 }

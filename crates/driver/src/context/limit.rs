@@ -35,9 +35,9 @@ pub enum Limit {
     /// The maximum shared memory per block, in bytes. Read-only.
     SharedMemory,
     /// 1 if the context runs in graphics (CIG) mode, 0 otherwise. Read-only.
-    BesideGraphics,
+    CigEnabled,
     /// 1 if a kernel that needs more shared memory than is available in graphics (CIG) mode runs anyway, 0 if it fails.
-    BesideGraphicsFallback,
+    CigSharedMemoryFallback,
     /// The memory per block, in bytes. Requires CUDA 13.4.
     BlockMemory,
 }
@@ -53,8 +53,8 @@ impl Limit {
         Self::L2FetchGranularity,
         Self::PersistingL2,
         Self::SharedMemory,
-        Self::BesideGraphics,
-        Self::BesideGraphicsFallback,
+        Self::CigEnabled,
+        Self::CigSharedMemoryFallback,
         Self::BlockMemory,
     ];
 
@@ -71,8 +71,8 @@ impl Limit {
             Self::L2FetchGranularity => CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY,
             Self::PersistingL2 => CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE,
             Self::SharedMemory => CUlimit::CU_LIMIT_SHMEM_SIZE,
-            Self::BesideGraphics => CUlimit::CU_LIMIT_CIG_ENABLED,
-            Self::BesideGraphicsFallback => CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED,
+            Self::CigEnabled => CUlimit::CU_LIMIT_CIG_ENABLED,
+            Self::CigSharedMemoryFallback => CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED,
             Self::BlockMemory => CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE,
         }
     }
@@ -93,7 +93,7 @@ impl Limit {
             (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) if lacks_sync_depth() => {
                 Some("devices of compute capability 9.0 and later have no such limit")
             }
-            (Self::SharedMemory | Self::BesideGraphics, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
+            (Self::SharedMemory | Self::CigEnabled, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
                 Some("the limit is read-only")
             }
             _ => None,

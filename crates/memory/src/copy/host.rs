@@ -29,8 +29,8 @@ pub(crate) fn upload<T: NoUninit>(
     }
     stream.refuse_capture(operation, PASS_THE_SCOPE)?;
     let source: &[u8] = bytemuck::cast_slice(source);
-    let access = |lane: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
-        let mut guard = AccessGuard::new(lane)?;
+    let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
+        let mut guard = AccessGuard::new(staging)?;
         end.tracked.before_write(operation, &mut guard)?;
         copy()?;
         // No other code accesses memory without leases before this function returns.
@@ -83,8 +83,8 @@ pub(crate) fn download<T: AnyBitPattern>(
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
-    let access = |lane: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
-        let mut guard = AccessGuard::new(lane)?;
+    let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
+        let mut guard = AccessGuard::new(staging)?;
         end.tracked.before_read(operation, &mut guard)?;
         copy()?;
         // SAFETY: as above.

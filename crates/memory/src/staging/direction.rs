@@ -7,31 +7,21 @@ pub(super) enum Direction {
     ToHost,
 }
 
-/// The length of the first parts in bytes. Shorter parts keep the device busy from the start, but each is a driver
-/// call, and the threads contend for the driver's locks.
-pub(super) const FIRST_PART: usize = 1 << 20;
+/// The length of the shortest tile in bytes, for a large staging buffer.
+pub(super) const SHORTEST_TILE: usize = 128 << 10;
 
 impl Direction {
-    /// Returns the fastest number of lanes, up to `most`. More lanes would contend for the driver's locks.
+    /// Returns the length of a tile in bytes, for a large staging buffer. Shorter tiles start the device earlier, but
+    /// each is claimed under a lock, and in a copy to the host, its thread waits for an event.
     #[inline]
-    pub(super) fn lanes(self, most: usize) -> usize {
+    pub(super) fn tile(self) -> usize {
         match self {
-            Self::ToDevice => most.min(8),
-            Self::ToHost => most,
-        }
-    }
-
-    /// Returns the minimum length in bytes of the last parts of each lane. In a copy to the host, the device's part
-    /// comes first, so short last parts leave little work at the end.
-    #[inline]
-    pub(super) fn shortest_part(self) -> usize {
-        match self {
-            Self::ToDevice => FIRST_PART,
+            Self::ToDevice => SHORTEST_TILE,
             Self::ToHost => 256 << 10,
         }
     }
 
-    /// Returns the minimum number of lanes that is faster than the driver's own copy.
+    /// Returns the minimum number of threads that is faster than the driver's own copy.
     #[inline]
     pub(super) fn enough(self) -> usize {
         match self {

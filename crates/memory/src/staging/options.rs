@@ -8,11 +8,11 @@ use std::thread;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The maximum number of lanes of a context. A lane is a thread with two pinned blocks, which sleeps between
-    /// copies. 0 disables staging, and values above 64 count as 64. The default is one per CPU core, at most 12.
-    pub lanes: usize,
-    /// The size of a pinned block in bytes. Each lane has two of them. The default is 4 MiB.
-    pub block_bytes: usize,
+    /// The maximum number of threads of a copy, including the calling thread. The others sleep between copies. Values
+    /// below 2 disable staging, and values above 64 count as 64. The default is one per CPU core, at most 12.
+    pub threads: usize,
+    /// The size of a staging buffer in bytes. A context has at most two of them. The default is 32 MiB.
+    pub buffer_bytes: usize,
     /// The minimum size in bytes of a copy that is staged. The default is 8 MiB.
     pub threshold: usize,
 }
@@ -23,22 +23,22 @@ impl StagingOptions {
     #[inline]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 8 << 20 }
+        Self { threads: processors.min(12), buffer_bytes: 32 << 20, threshold: 8 << 20 }
     }
 
-    /// Sets the maximum number of lanes.
+    /// Sets the maximum number of threads of a copy.
     #[must_use]
     #[inline]
-    pub const fn with_lanes(mut self, lanes: usize) -> Self {
-        self.lanes = lanes;
+    pub const fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
         self
     }
 
-    /// Sets the size of a pinned block in bytes.
+    /// Sets the size of a staging buffer in bytes.
     #[must_use]
     #[inline]
-    pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
-        self.block_bytes = bytes;
+    pub const fn with_buffer_bytes(mut self, bytes: usize) -> Self {
+        self.buffer_bytes = bytes;
         self
     }
 

@@ -1,6 +1,6 @@
 //! Parsing of the compiler's log.
 
-use super::{Diagnostic, Place, Severity};
+use super::{Diagnostic, Severity, SourceLocation};
 use crate::Program;
 
 /// The word for each severity. A word precedes those that are suffixes of it.
@@ -60,7 +60,7 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
     if text == "^" {
         return caret(diagnostic, line);
     }
-    let last = diagnostic.notes.last_mut().filter(|note| note.place.is_none());
+    let last = diagnostic.notes.last_mut().filter(|note| note.location.is_none());
     match last {
         // Older compilers write the location of an instantiation on its own line.
         Some(note) if text.ends_with("here") && text.starts_with('(') => {
@@ -74,20 +74,20 @@ fn detail(diagnostic: &mut Diagnostic, line: &str) {
 
 /// Handles a caret. The preceding line is the source of the most recent item with a location.
 fn caret(diagnostic: &mut Diagnostic, line: &str) {
-    let Some(source) = diagnostic.notes.pop_if(|note| note.place.is_none()) else { return };
-    let place = match diagnostic.notes.iter_mut().rev().find_map(|note| note.place.as_mut()) {
-        Some(place) => Some(place),
-        None => diagnostic.place.as_mut(),
+    let Some(source) = diagnostic.notes.pop_if(|note| note.location.is_none()) else { return };
+    let location = match diagnostic.notes.iter_mut().rev().find_map(|note| note.location.as_mut()) {
+        Some(location) => Some(location),
+        None => diagnostic.location.as_mut(),
     };
-    if let Some(place) = place {
-        place.column = column(line);
-        place.source = Some(source.message.get(INDENTATION..).unwrap_or_default().to_owned());
+    if let Some(location) = location {
+        location.column = column(line);
+        location.source = Some(source.message.get(INDENTATION..).unwrap_or_default().to_owned());
     }
 }
 
 /// Creates a note without a location. It is trimmed later if it does not turn out to be a source line.
 fn note(line: &str) -> Diagnostic {
-    Diagnostic { severity: Severity::Note, number: None, message: line.to_owned(), place: None, notes: Vec::new() }
+    Diagnostic { severity: Severity::Note, number: None, message: line.to_owned(), location: None, notes: Vec::new() }
 }
 
 fn column(caret: &str) -> Option<u32> {
@@ -98,10 +98,10 @@ fn column(caret: &str) -> Option<u32> {
 /// Trims notes, and takes source lines from the program if possible: only newer versions include them in the log.
 fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
     diagnostic.message = diagnostic.message.trim().to_owned();
-    if let Some(place) = &mut diagnostic.place {
-        let line = (place.line as usize).checked_sub(1);
-        let known = program.text(&place.file).zip(line).and_then(|(text, line)| text.lines().nth(line));
-        place.source = known.map(str::to_owned).or(place.source.take());
+    if let Some(location) = &mut diagnostic.location {
+        let line = (location.line as usize).checked_sub(1);
+        let known = program.text(&location.file).zip(line).and_then(|(text, line)| text.lines().nth(line));
+        location.source = known.map(str::to_owned).or(location.source.take());
     }
     diagnostic.notes.iter_mut().for_each(|note| with_source(note, program));
 }
@@ -122,22 +122,22 @@ fn placed_head(line: &str) -> Option<Diagnostic> {
         let (file, number) = line[..end].rsplit_once('(')?;
         let line_number = number.parse().ok()?;
         let (severity, number, message) = kind(&line[end + separator.len()..])?;
-        let place = Place { file: file.to_owned(), line: line_number, column: None, source: None };
-        Some(diagnostic(severity, number, message, Some(place)))
+        let location = SourceLocation { file: file.to_owned(), line: line_number, column: None, source: None };
+        Some(diagnostic(severity, number, message, Some(location)))
     })
 }
 
 fn optimizer_head(line: &str) -> Option<Diagnostic> {
-    let (place, message) = line.strip_prefix("remark: ")?.split_once(": ")?;
-    let mut parts = place.rsplitn(3, ':');
+    let (location, message) = line.strip_prefix("remark: ")?.split_once(": ")?;
+    let mut parts = location.rsplitn(3, ':');
     let (column, line, file) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
-    let place = Place { file: file.to_owned(), line, column: Some(column), source: None };
-    Some(diagnostic(Severity::Remark, None, message, Some(place)))
+    let location = SourceLocation { file: file.to_owned(), line, column: Some(column), source: None };
+    Some(diagnostic(Severity::Remark, None, message, Some(location)))
 }
 
-fn diagnostic(severity: Severity, number: Option<&str>, message: &str, place: Option<Place>) -> Diagnostic {
+fn diagnostic(severity: Severity, number: Option<&str>, message: &str, location: Option<SourceLocation>) -> Diagnostic {
     let (number, message) = (number.map(str::to_owned), message.to_owned());
-    Diagnostic { severity, number, message, place, notes: Vec::new() }
+    Diagnostic { severity, number, message, location, notes: Vec::new() }
 }
 
 /// Parses severity, number and message of `warning #177-D: variable …`.
@@ -158,9 +158,9 @@ mod tests {
         parse(log, &Program::default())
     }
 
-    fn place(diagnostic: &Diagnostic) -> (&str, u32, Option<u32>) {
-        let place = diagnostic.place.as_ref().expect("there is a place");
-        (&place.file, place.line, place.column)
+    fn location(diagnostic: &Diagnostic) -> (&str, u32, Option<u32>) {
+        let location = diagnostic.location.as_ref().expect("there is a location");
+        (&location.file, location.line, location.column)
     }
 
     #[test]
@@ -168,8 +168,11 @@ mod tests {
         let log = "bad.cu(4): error: identifier \"foo\" is undefined\n  \t  float y = foo(3);\n  \t            ^\n\n\
                    1 error detected in the compilation of \"bad.cu\".\n";
         let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };
-        assert_eq!((place(error), error.severity), (("bad.cu", 4, Some(14)), Severity::Error));
-        assert_eq!(error.place.as_ref().and_then(|place| place.source.as_deref()), Some("\t  float y = foo(3);"));
+        assert_eq!((location(error), error.severity), (("bad.cu", 4, Some(14)), Severity::Error));
+        assert_eq!(
+            error.location.as_ref().and_then(|location| location.source.as_deref()),
+            Some("\t  float y = foo(3);")
+        );
         assert_eq!((error.message.as_str(), error.notes.len()), ("identifier \"foo\" is undefined", 0));
     }
 
@@ -178,9 +181,9 @@ mod tests {
         let log = "a.h(2): error: expected an expression\n\nbad.cu(2): warning #1105-D: #warning directive: hm\n\n";
         let program = Program::new("bad.cu", "one\ntwo\n").with_header("a.h", "three\nfour");
         let found = parse(log, &program);
-        let sources: Vec<_> = found.iter().filter_map(|found| found.place.as_ref()?.source.as_deref()).collect();
+        let sources: Vec<_> = found.iter().filter_map(|found| found.location.as_ref()?.source.as_deref()).collect();
         assert_eq!(sources, ["four", "two"]);
-        assert_eq!((place(&found[1]), found[1].number.as_deref()), (("bad.cu", 2, None), Some("1105-D")));
+        assert_eq!((location(&found[1]), found[1].number.as_deref()), (("bad.cu", 2, None), Some("1105-D")));
         assert_eq!(found[1].message, "#warning directive: hm");
     }
 
@@ -188,7 +191,7 @@ mod tests {
     fn neither_file_names_nor_messages_confuse_the_parser() {
         let log = "dir (1): x/y.cu(7): error: static assertion failed with \"no: (1): error: really\"\n";
         let [diagnostic] = &read(log)[..] else { panic!("one diagnostic: {:?}", read(log)) };
-        assert_eq!(place(diagnostic), ("dir (1): x/y.cu", 7, None));
+        assert_eq!(location(diagnostic), ("dir (1): x/y.cu", 7, None));
         assert_eq!(diagnostic.message, "static assertion failed with \"no: (1): error: really\"");
     }
 
@@ -199,10 +202,10 @@ mod tests {
                    k.cu(2): note #3326-D: function \"g(int)\" does not match\n  __device__ void g(int);\n                  ^\n\n\
                    k.cu(4): warning #177-D: variable \"unused\" was declared but never referenced\n";
         let [error, warning] = &read(log)[..] else { panic!("an error and a warning: {:?}", read(log)) };
-        assert_eq!((place(error), place(warning)), (("k.cu", 7, Some(3)), ("k.cu", 4, None)));
+        assert_eq!((location(error), location(warning)), (("k.cu", 7, Some(3)), ("k.cu", 4, None)));
         let [types, candidate] = &error.notes[..] else { panic!("two notes: {error:?}") };
-        assert_eq!((types.message.as_str(), types.place.as_ref()), ("argument types are: (const char [2])", None));
-        assert_eq!((place(candidate), candidate.number.as_deref()), (("k.cu", 2, Some(17)), Some("3326-D")));
+        assert_eq!((types.message.as_str(), types.location.as_ref()), ("argument types are: (const char [2])", None));
+        assert_eq!((location(candidate), candidate.number.as_deref()), (("k.cu", 2, Some(17)), Some("3326-D")));
     }
 
     #[test]
@@ -218,9 +221,9 @@ mod tests {
         let log =
             "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
         let [error, remark] = &read(log)[..] else { panic!("two: {:?}", read(log)) };
-        assert_eq!((error.severity, error.place.as_ref()), (Severity::Error, None));
+        assert_eq!((error.severity, error.location.as_ref()), (Severity::Error, None));
         assert_eq!(error.message, "unrecognized option --x found");
-        assert_eq!((place(remark), remark.severity), (("k.cu", 1, Some(78)), Severity::Remark));
+        assert_eq!((location(remark), remark.severity), (("k.cu", 1, Some(78)), Severity::Remark));
         assert_eq!(remark.message, "f not inlined into k because: never");
     }
 

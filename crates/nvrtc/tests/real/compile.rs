@@ -31,8 +31,8 @@ fn error_in_the_source_is_found_and_shown() {
         let source = "\n__global__ void bad() {\n\t  nonsense(3);\n}\n";
         let error = compile_error(nvrtc, &program(source), &CompileOptions::new());
         let [found] = &error.errors().collect::<Vec<_>>()[..] else { panic!("one error: {error}") };
-        let place = found.place.as_ref().expect("it has a place");
-        assert_eq!((place.file.as_str(), place.line, found.severity), ("k.cu", 3, Severity::Error));
+        let location = found.location.as_ref().expect("it has a location");
+        assert_eq!((location.file.as_str(), location.line, found.severity), ("k.cu", 3, Severity::Error));
         assert_eq!(&*error.call.name, "NVRTC_ERROR_COMPILATION");
         let mut expected =
             String::from("error: identifier \"nonsense\" is undefined\n --> k.cu:3:4\n  |\n3 |       nonsense(3);\n");
@@ -51,8 +51,11 @@ fn error_in_a_header_names_the_header_and_shows_its_line() {
     with_nvrtc("error_in_a_header_names_the_header_and_shows_its_line", |nvrtc| {
         let program = program(SCALE).with_header("scale.h", "\n#define SCALE 3\n#error stop");
         let error = compile_error(nvrtc, &program, &CompileOptions::new());
-        let place = error.diagnostics[0].place.as_ref().expect("it has a place");
-        assert_eq!((place.file.as_str(), place.line, place.source.as_deref()), ("scale.h", 3, Some("#error stop")));
+        let location = error.diagnostics[0].location.as_ref().expect("it has a location");
+        assert_eq!(
+            (location.file.as_str(), location.line, location.source.as_deref()),
+            ("scale.h", 3, Some("#error stop"))
+        );
     });
 }
 
@@ -99,7 +102,7 @@ fn unknown_option_is_an_error_that_names_it() {
     with_nvrtc("unknown_option_is_an_error_that_names_it", |nvrtc| {
         let error = compile_error(nvrtc, &program(EMPTY), &CompileOptions::new().with_option("--nonsense"));
         let [found] = &error.errors().collect::<Vec<_>>()[..] else { panic!("one error: {error}") };
-        assert!(found.message.contains("--nonsense") && found.place.is_none(), "{error}");
+        assert!(found.message.contains("--nonsense") && found.location.is_none(), "{error}");
     });
 }
 

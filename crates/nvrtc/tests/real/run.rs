@@ -75,7 +75,7 @@ fn source_that_a_device_compiles_runs() {
                 panic!("the source has a syntax error")
             };
             assert_eq!(
-                error.errors().next().and_then(|error| error.place.as_ref()).map(|place| place.line),
+                error.errors().next().and_then(|error| error.location.as_ref()).map(|location| location.line),
                 Some(2),
                 "{error}"
             );

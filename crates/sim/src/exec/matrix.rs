@@ -1,5 +1,6 @@
 //! Matrix fragments: the distribution of a matrix's elements over the lanes of a warp.
 
+pub(crate) mod dense;
 pub(crate) mod descriptor;
 mod fixed_point;
 pub(crate) mod multiply;
@@ -10,6 +11,8 @@ mod rounding;
 pub(crate) mod sparsity;
 
 use smallvec::SmallVec;
+
+use super::lane::LANES;
 
 /// The format of a matrix's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,22 +183,64 @@ pub(crate) type Numbers<T> = SmallVec<[T; INLINE]>;
 pub(crate) struct Placed {
     pub(crate) fragment: Fragment,
     /// Of each element its index among the elements of the registers, which are ordered by register, lane and bit.
-    pub(crate) slots: Vec<u16>,
-    /// `true` if every eight neighbors in a row are neighbors in the registers.
-    pub(crate) is_in_octets: bool,
+    slots: Vec<[u16; OCTET]>,
+    order: Order,
 }
 
-/// Elements that are copied together where they are neighbors.
-pub(crate) const OCTET: usize = 8;
+/// The order of eight neighbors in a row among the elements of the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// They are neighbors.
+    Octet,
+    /// The first four are neighbors, and the others.
+    Quads,
+    /// Every other one is a neighbor, from the first and from the second on.
+    Woven,
+    /// They are at this distance from each other.
+    Spaced(u16),
+    Any,
+}
+
+/// Elements that are copied together where they are neighbors. Every matrix has a multiple of them.
+const OCTET: usize = 8;
 
 impl Placed {
     pub(crate) fn new(fragment: Fragment) -> Self {
         let slot = |(row, column)| fragment.slot_of(fragment.home(row, column)) as u16;
-        let slots: Vec<u16> = fragment.places().map(slot).collect();
-        let (octets, rest) = slots.as_chunks::<OCTET>();
-        let is_run = |octet: &[u16; OCTET]| octet.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-        let is_in_octets = rest.is_empty() && octets.iter().all(is_run);
-        Self { fragment, slots, is_in_octets }
+        let all: Vec<u16> = fragment.places().map(slot).collect();
+        let slots = all.as_chunks().0.to_vec();
+        let order = Order::of(&slots);
+        Self { fragment, slots, order }
+    }
+
+    /// Returns the number of elements in all registers.
+    fn held(&self) -> usize {
+        self.fragment.registers as usize * self.in_register()
+    }
+
+    /// Returns the number of elements in a register of all lanes.
+    fn in_register(&self) -> usize {
+        LANES * self.fragment.per_register() as usize
+    }
+}
+
+impl Order {
+    fn of(slots: &[[u16; OCTET]]) -> Self {
+        let are_neighbors = |slots: [u16; 4]| slots.is_sorted_by(|slot, next| slot + 1 == *next);
+        let has = |halves: fn([u16; OCTET]) -> [[u16; 4]; 2]| {
+            slots.iter().all(|&octet| halves(octet).into_iter().all(are_neighbors))
+        };
+        if has(|[a, b, c, d, e, f, g, h]| [[a, b, c, d], [e, f, g, h]]) {
+            let are_octets = slots.iter().all(|octet| octet[3] + 1 == octet[4]);
+            return if are_octets { Self::Octet } else { Self::Quads };
+        }
+        if has(|[a, b, c, d, e, f, g, h]| [[a, c, e, g], [b, d, f, h]]) {
+            return Self::Woven;
+        }
+        let distance = slots[0][1].wrapping_sub(slots[0][0]);
+        let are_spaced =
+            slots.iter().all(|octet| octet.is_sorted_by(|slot, next| slot.wrapping_add(distance) == *next));
+        if are_spaced { Self::Spaced(distance) } else { Self::Any }
     }
 }
 
@@ -238,6 +283,20 @@ mod tests {
                 assert!(seen.insert((home.lane, home.register, home.shift)), "{it:?} {row} {column}");
             }
         }
+    }
+
+    #[test]
+    fn orders_are_those_of_the_registers() {
+        let order = |role, element, rows, columns, registers, spread| {
+            Placed::new(fragment(role, element, rows, columns, registers, spread)).order
+        };
+        assert_eq!(order(Role::A, Element::F16, 16, 16, 4, Spread::Rows), Order::Octet);
+        assert_eq!(order(Role::A, Element::Tf32, 16, 8, 4, Spread::Rows), Order::Quads);
+        assert_eq!(order(Role::C, Element::F32, 16, 8, 4, Spread::Rows), Order::Woven);
+        assert_eq!(order(Role::B, Element::F16, 16, 8, 2, Spread::Rows), Order::Spaced(8));
+        assert_eq!(order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows), Order::Spaced(4));
+        assert_eq!(order(Role::C, Element::F32, 16, 16, 8, Spread::Opaque), Order::Spaced(32));
+        assert_eq!(order(Role::A, Element::F16, 16, 16, 8, Spread::Opaque), Order::Any);
     }
 
     #[test]

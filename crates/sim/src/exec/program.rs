@@ -254,6 +254,17 @@ pub(crate) struct Product {
     pub(crate) sparsity: Option<Sparsity>,
 }
 
+impl Product {
+    /// Returns the rows of each fragment, from the list of all.
+    pub(crate) fn split<'r>(&self, mut rows: &'r [u32]) -> [&'r [u32]; 4] {
+        self.fragments.each_ref().map(|placed| {
+            let (taken, rest) = rows.split_at(placed.fragment.registers as usize);
+            rows = rest;
+            taken
+        })
+    }
+}
+
 /// A matrix that is loaded or stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovedMatrix {

@@ -138,7 +138,7 @@ where
         .sparsity
         .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), product.left.element(), inner));
     let mut bits = Numbers::new();
-    problem.multiply(product.manner, &mut bits);
+    problem.multiply::<WIDE>(product.manner, &mut bits);
     let mut results = Results::new(to);
     results.set(unit, to_rows, 0, &bits);
     results.write(unit, to_rows);

@@ -141,7 +141,7 @@ fn launch_does_not_wait_for_one_on_another_driver() {
 fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
     on_driver(|test| {
         let (own, launching) = (test.stream(), test.stream());
-        let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 20);
+        let options = StagingOptions::new().with_threads(4).with_buffer_bytes(1 << 18).with_threshold(1 << 20);
         Staging::set_options(own.context(), options).expect("the options are valid");
         let source = vec![3_u32; 1 << 20];
         let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices");

@@ -6,7 +6,7 @@ use super::function::{Lowerer, Slot};
 use crate::exec::matrix::multiply::{Maker, Manner};
 use crate::exec::matrix::product::multiply;
 use crate::exec::matrix::sparsity::{Sparsity, lanes};
-use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread};
+use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread, dense};
 use crate::exec::program::Product;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape};
 
@@ -46,14 +46,15 @@ impl Lowerer<'_> {
         let rows = self.row_list(rows.concat());
         let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
         let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
-        self.out.products.push(Product { fragments, rows, manner: product.manner(), sparsity });
-        let number = self.out.products.len() as u64 - 1;
-        self.diverging(match product.elements[1] {
+        let manner = product.manner();
+        let product = Product { fragments, rows, manner, sparsity };
+        let handler = match manner.factors[0] {
             left if left.is_integer() => multiply::<i32>(),
             Element::F64 => multiply::<f64>(),
-            _ => multiply::<f32>(),
-        })
-        .imm = number;
+            _ => dense::handler(&product).unwrap_or_else(multiply::<f32>),
+        };
+        self.diverging(handler).imm = self.out.products.len() as u64;
+        self.out.products.push(product);
         Ok(())
     }
 

@@ -1,8 +1,11 @@
-//! Aligned sums in fixed point, for factors with moderate exponents.
+//! Aligned sums in fixed point, for factors and addends with moderate exponents.
 //!
 //! A product of two factors of up to eleven bits is exact in single precision, and so is its multiple by a power of two. Aligned to the
 //! largest exponent it is an integer of 27 bits and a fraction, which is dropped. Sixteen such integers add up within 32 bits. The results
-//! are those of double precision, in a quarter of the time.
+//! are those of double precision, in a tenth of the time.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 
 use std::ops::RangeInclusive;
 
@@ -10,57 +13,68 @@ use smallvec::SmallVec;
 
 use super::Numbers;
 use super::multiply::{Part, Problem};
-use super::rounding::{LOWEST, Rounding, TOGETHER, power, special};
+use super::rounding::{Rounding, TOGETHER};
 
-/// The exponents that nonzero factors may have. Products of them are normal numbers of single precision.
-const MODERATE: RangeInclusive<i16> = -50..=60;
+/// The exponents that nonzero factors may have.
+pub(super) const OF_FACTORS: RangeInclusive<i32> = -50..=60;
 
-/// The exponent of infinities and NaN of single precision, more than that of any product.
-const SPECIAL: i16 = 128;
+/// The exponents that nonzero addends may have: those of products. Sums and the units of their terms are normal numbers of single
+/// precision.
+pub(super) const OF_ADDENDS: RangeInclusive<i32> = -100..=120;
 
-/// Products that are added up in 32 bits.
-const CHUNK: usize = 16;
+/// The exponent of zeros. That of a product with a zero is below all others.
+const OF_ZEROS: i32 = -200;
 
-/// Computes the sums of some products and addends, without rounding them. Returns `false`, with nothing done, if the exponents of the
-/// factors are not moderate.
+/// The largest sum of aligned products that an addend leaves below 2^31 - 127, above which no number of single precision is below 2^31.
+const OF_PRODUCTS: i32 = i32::MAX - (1 << 26) - 127;
+
+/// Neighboring numbers in a row.
+pub(super) type Block<T> = [T; TOGETHER];
+
+/// Computes the rounded sums of some products and addends into an empty buffer. Returns `false`, with nothing done, if exponents are not
+/// moderate or sums may exceed 32 bits.
 #[inline(always)]
-pub(super) fn add(problem: &Problem<f32>, addends: &[f32], sums: &mut [f64], part: Part, how: Rounding) -> bool {
+pub(super) fn add<const WIDE: bool>(
+    problem: &Problem<f32>,
+    addends: &[f32],
+    part: Part,
+    how: Rounding,
+    bits: &mut Numbers<u32>,
+) -> bool {
+    let Problem { a, b, .. } = problem;
+    let terms = if part == Part::All { a.columns } else { a.columns / 2 };
+    if !how.fits_words(terms) || !b.columns.is_multiple_of(TOGETHER) {
+        return false;
+    }
     let (mut left, mut right, mut tops) = (Numbers::new(), Numbers::new(), Numbers::new());
-    if !problem.b.columns.is_multiple_of(TOGETHER)
-        || !exponents(&problem.a.values, how.least[0], &mut left)
-        || !exponents(&problem.b.values, how.least[1], &mut right)
+    left.resize(a.values.len(), 0);
+    right.resize(b.values.len(), 0);
+    tops.resize(addends.len(), 0);
+    if !exponents(&a.values, how.least[0], OF_FACTORS, &mut left)
+        || !exponents(&b.values, how.least[1], OF_FACTORS, &mut right)
+        || !exponents(addends, how.least[2], OF_ADDENDS, &mut tops)
     {
         return false;
     }
-    exponents(addends, how.least[2], &mut tops);
+    bits.resize(addends.len(), 0);
     let sides = [&left[..], &right[..]];
-    let (addends, tops) = (addends.as_chunks().0, tops.as_chunks().0);
-    let sums = sums.as_chunks_mut().0;
-    if part == Part::All && problem.places.is_none() {
-        add_dense(problem, sides, addends, tops, sums, how);
+    let (addends, tops, blocks) = (addends.as_chunks().0, tops.as_chunks().0, bits.as_chunks_mut().0);
+    let sums = if part == Part::All && problem.places.is_none() {
+        add_dense::<WIDE>(problem, sides, addends, tops, how, blocks)
     } else {
-        add_selected(problem, sides, addends, tops, sums, part, how);
+        add_selected::<WIDE>(problem, sides, addends, tops, part, how, blocks)
+    };
+    if sums.is_none() {
+        bits.clear();
     }
-    for (at, tops) in tops.iter().enumerate() {
-        if tops.iter().fold(false, |any, top| any | (*top == SPECIAL)) {
-            for lane in (0..TOGETHER).filter(|lane| tops[*lane] == SPECIAL) {
-                let at = at * TOGETHER + lane;
-                let place = (at / problem.b.columns, at % problem.b.columns);
-                sums[at / TOGETHER][lane] = special(problem, place, part, addends[at / TOGETHER][lane].into());
-            }
-        }
-    }
-    true
+    sums.is_some()
 }
-
-/// Neighboring numbers in a row.
-type Block<T> = [T; TOGETHER];
 
 /// Neighboring columns of some rows of B: the factors and their exponents.
 #[derive(Default)]
 struct Columns {
     factors: SmallVec<[Block<f32>; LONGEST]>,
-    exponents: SmallVec<[Block<i16>; LONGEST]>,
+    exponents: SmallVec<[Block<i32>; LONGEST]>,
 }
 
 /// The longest inner extent of a product of 16-bit numbers by a warp.
@@ -74,22 +88,26 @@ impl Columns {
 
     /// Appends a row, given by the number of its block.
     #[inline(always)]
-    fn push(&mut self, problem: &Problem<f32>, exponents: &[i16], block: usize) {
+    fn push(&mut self, problem: &Problem<f32>, exponents: &[i32], block: usize) {
         self.factors.push(problem.b.values.as_chunks().0[block]);
         self.exponents.push(exponents.as_chunks().0[block]);
+    }
+
+    fn terms(&self) -> Terms<'_, Block<f32>, Block<i32>> {
+        Terms { factors: &self.factors, exponents: &self.exponents }
     }
 }
 
 /// Computes all sums of a product of whole matrices.
 #[inline(always)]
-fn add_dense(
+fn add_dense<const WIDE: bool>(
     problem: &Problem<f32>,
-    [left, right]: [&[i16]; 2],
+    [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
-    tops: &[Block<i16>],
-    sums: &mut [Block<f64>],
+    tops: &[Block<i32>],
     how: Rounding,
-) {
+    bits: &mut [Block<u32>],
+) -> Option<()> {
     let (inner, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
     let mut columns = Columns::default();
     for block in 0..blocks {
@@ -98,109 +116,151 @@ fn add_dense(
             columns.push(problem, right, number * blocks + block);
         }
         let rows = problem.a.values.chunks_exact(inner).zip(left.chunks_exact(inner));
-        for (row, (a, left)) in rows.enumerate() {
+        for (row, (factors, exponents)) in rows.enumerate() {
             let at = row * blocks + block;
-            add_row(a, left, &columns, &addends[at], &tops[at], &mut sums[at], how);
+            bits[at] = add_row::<WIDE>(Terms { factors, exponents }, columns.terms(), &addends[at], tops[at], how)?;
         }
     }
+    Some(())
 }
 
 /// Computes all sums of some elements of A.
 #[inline(always)]
-fn add_selected(
+fn add_selected<const WIDE: bool>(
     problem: &Problem<f32>,
-    [left, right]: [&[i16]; 2],
+    [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
-    tops: &[Block<i16>],
-    sums: &mut [Block<f64>],
+    tops: &[Block<i32>],
     part: Part,
     how: Rounding,
-) {
+    bits: &mut [Block<u32>],
+) -> Option<()> {
     let (held, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
     let mut columns = Columns::default();
-    let (mut a, mut exponents) = (Numbers::new(), Numbers::new());
-    for (at, ((sums, addends), tops)) in sums.iter_mut().zip(addends).zip(tops).enumerate() {
+    let (mut factors, mut exponents) = (Numbers::new(), Numbers::new());
+    for (at, bits) in bits.iter_mut().enumerate() {
         let (row, block) = (at / blocks, at % blocks);
         columns.clear();
-        a.clear();
+        factors.clear();
         exponents.clear();
         for number in (0..held).filter(|number| part.has(*number)) {
             let at = row * held + number;
-            a.push(problem.a.values[at]);
+            factors.push(problem.a.values[at]);
             exponents.push(left[at]);
             columns.push(problem, right, problem.place(at, number) * blocks + block);
         }
-        add_row(&a, &exponents, &columns, addends, tops, sums, how);
+        let row = Terms { factors: &factors, exponents: &exponents };
+        *bits = add_row::<WIDE>(row, columns.terms(), &addends[at], tops[at], how)?;
     }
+    Some(())
 }
 
-/// Computes the sums of neighboring columns of a row. `tops` are the exponents of the addends.
+/// The factors of sums on one side, and their exponents.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'t, T, E> {
+    pub(super) factors: &'t [T],
+    pub(super) exponents: &'t [E],
+}
+
+/// Computes the rounded sums of a row of A with neighboring columns of B. `tops` are the exponents of the addends. Returns `None` if sums
+/// may exceed 32 bits.
 #[inline(always)]
-fn add_row(
-    a: &[f32],
-    left: &[i16],
-    columns: &Columns,
+pub(super) fn add_row<const WIDE: bool>(
+    a: Terms<'_, f32, i32>,
+    b: Terms<'_, Block<f32>, Block<i32>>,
     addends: &Block<f32>,
-    tops: &Block<i16>,
-    sums: &mut Block<f64>,
+    tops: Block<i32>,
     how: Rounding,
-) {
-    let mut tops = *tops;
-    for (&left, right) in left.iter().zip(&columns.exponents) {
-        for lane in 0..TOGETHER {
-            tops[lane] = tops[lane].max(left.wrapping_add(right[lane]));
-        }
-    }
-    let mut scales = [0.0_f32; TOGETHER];
+) -> Option<Block<u32>> {
+    let tops = highest::<WIDE>(a.exponents, b.exponents, tops);
+    let (mut scales, mut units) = ([0.0; TOGETHER], [0.0; TOGETHER]);
     for lane in 0..TOGETHER {
-        // Where the exponent would be more than 127, all products are zero.
-        let exponent = (how.fraction - i32::from(tops[lane])).clamp(-126, 127);
-        scales[lane] = f32::from_bits(((exponent + 127) as u32) << 23);
+        // Where all terms are zero, any scale does.
+        let shift = how.fraction - tops[lane].max(*OF_ADDENDS.start());
+        (scales[lane], units[lane]) = (power(shift), power(-shift));
     }
-    let mut totals = [0.0; TOGETHER];
+    let mut sums = sums::<WIDE>(a.factors, b.factors, scales);
+    let mut are_small = true;
     for lane in 0..TOGETHER {
-        totals[lane] = (f64::from(addends[lane]) * power(how.fraction - i32::from(tops[lane]))).trunc();
+        are_small &= sums[lane].wrapping_abs() <= OF_PRODUCTS;
+        // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the highest one.
+        let addend = unsafe { (addends[lane] * scales[lane]).to_int_unchecked::<i32>() };
+        sums[lane] = sums[lane].wrapping_add(addend);
     }
-    for (a, factors) in a.chunks(CHUNK).zip(columns.factors.chunks(CHUNK)) {
-        let mut integers = [0_i32; TOGETHER];
-        for (&a, b) in a.iter().zip(factors) {
-            for lane in 0..TOGETHER {
-                // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is at most 2^25 divided by the
-                // power of two of the highest exponent, which is no less than the sum of theirs.
-                let integer = unsafe { (a * b[lane] * scales[lane]).to_int_unchecked::<i32>() };
-                integers[lane] = integers[lane].wrapping_add(integer);
-            }
-        }
-        for lane in 0..TOGETHER {
-            totals[lane] += f64::from(integers[lane]);
-        }
+    if !are_small {
+        return None;
     }
-    for lane in 0..TOGETHER {
-        sums[lane] = totals[lane] * power(i32::from(tops[lane]) - how.fraction);
-    }
+    // SAFETY: the sums of products are at most `OF_PRODUCTS`, and the addends below 2^26.
+    Some(unsafe { how.round_aligned(&sums, &units) })
 }
 
-/// Computes exponents into an empty buffer, at least those of the least normal numbers. Returns `true` if all are moderate.
+/// Returns the largest of `tops` and the exponents of the terms.
 #[inline(always)]
-fn exponents(values: &[f32], least: i32, exponents: &mut Numbers<i16>) -> bool {
-    exponents.resize(values.len(), 0);
-    let mut are_moderate = true;
+fn highest<const WIDE: bool>(left: &[i32], right: &[Block<i32>], mut tops: Block<i32>) -> Block<i32> {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: only handlers that were chosen for AVX2 ask for it.
+        return unsafe { avx2::highest(left, right, tops) };
+    }
+    for (&left, right) in left.iter().zip(right) {
+        for lane in 0..TOGETHER {
+            tops[lane] = tops[lane].max(left + right[lane]);
+        }
+    }
+    tops
+}
+
+/// Returns the sums of the scaled and truncated products.
+#[inline(always)]
+fn sums<const WIDE: bool>(a: &[f32], b: &[Block<f32>], scales: Block<f32>) -> Block<i32> {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: as for `highest`.
+        return unsafe { avx2::sums(a, b, scales) };
+    }
+    let mut sums = [0_i32; TOGETHER];
+    for (&a, b) in a.iter().zip(b) {
+        for lane in 0..TOGETHER {
+            // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is at most 2^25 divided by the power of
+            // two of the highest exponent, which is no less than the sum of theirs.
+            let integer = unsafe { (a * b[lane] * scales[lane]).to_int_unchecked::<i32>() };
+            sums[lane] = sums[lane].wrapping_add(integer);
+        }
+    }
+    sums
+}
+
+/// Computes exponents, at least those of the least normal numbers. Returns `true` if those of nonzero numbers are in `moderate`.
+#[inline(always)]
+pub(super) fn exponents(values: &[f32], least: i32, moderate: RangeInclusive<i32>, exponents: &mut [i32]) -> bool {
+    let (lowest, highest) = moderate.into_inner();
+    // Negative if an exponent is out of range.
+    let mut outside = 0;
     for (result, value) in exponents.iter_mut().zip(values) {
         let bits = value.to_bits() & 0x7fff_ffff;
-        let exponent = ((bits >> 23) as i32 - 127).max(least) as i16;
-        are_moderate &= (bits == 0) | (exponent >= *MODERATE.start()) & (exponent <= *MODERATE.end());
-        *result = if bits == 0 { LOWEST as i16 } else { exponent };
+        let exponent = ((bits >> 23) as i32 - 127).max(least);
+        outside |= if bits == 0 { 0 } else { (exponent - lowest) | (highest - exponent) };
+        *result = if bits == 0 { OF_ZEROS } else { exponent };
     }
-    are_moderate
+    outside >= 0
+}
+
+/// Returns a power of two that is a normal number of single precision.
+#[inline(always)]
+fn power(exponent: i32) -> f32 {
+    f32::from_bits((exponent + 127).cast_unsigned() << 23)
 }
 
 #[cfg(test)]
 mod tests {
+    use smallvec::smallvec;
+
     use super::super::multiply::{Maker, Manner, Matrix};
     use super::super::number::Number;
-    use super::super::rounding::add_widely;
+    use super::super::rounding::{add_widely, aligned};
     use super::super::{Accumulation, Element};
     use super::*;
+    use crate::exec::handler::wide_vectors;
 
     /// Bits of elements, in several of which all are alike or of one exponent.
     fn matrix(element: Element, [rows, columns]: [usize; 2], random: &mut impl FnMut() -> u32) -> Matrix<f32> {
@@ -222,6 +282,11 @@ mod tests {
             f32::read(element, if random().is_multiple_of(8) { 0 } else { bits }.into())
         };
         Matrix { values: std::iter::repeat_with(next).take(rows * columns).collect(), columns }
+    }
+
+    fn rounded<const WIDE: bool>(problem: &Problem<f32>, part: Part, how: Rounding) -> Option<Numbers<u32>> {
+        let mut bits = Numbers::new();
+        add::<WIDE>(problem, &problem.addend.values, part, how, &mut bits).then_some(bits)
     }
 
     #[test]
@@ -251,33 +316,52 @@ mod tests {
                 maker: Maker::Warp,
             });
             let part = [Part::All, Part::First, Part::Last][turn % 7 % 3];
-            let mut found = vec![0.0; rows * columns];
-            if !add(&problem, &problem.addend.values, &mut found, part, how) {
-                continue;
-            }
+            let Some(found) = rounded::<false>(&problem, part, how) else { continue };
             added += 1;
-            let mut expected = vec![0.0; rows * columns];
-            add_widely(&problem, &problem.addend.values, &mut expected, part, how);
-            for (found, expected) in found.iter().zip(&expected) {
-                let alike = found == expected || found.is_nan() && expected.is_nan();
-                assert!(alike, "{found} is not {expected}: {problem:?} {part:?}");
+            let mut expected = Numbers::new();
+            add_widely(&problem, &problem.addend.values, part, how, &mut expected);
+            assert_eq!(found, expected, "{problem:?} {part:?}");
+            if wide_vectors() {
+                assert_eq!(rounded::<true>(&problem, part, how), Some(expected), "{problem:?} {part:?}");
             }
         }
         assert!(added > 2000, "{added}");
     }
 
     #[test]
+    fn sums_that_may_exceed_32_bits_are_left_to_double_precision() {
+        let sums = |factor: f32| {
+            let a = Matrix { values: smallvec![factor; 16], columns: 16 };
+            let b = Matrix { values: smallvec![factor; 16 * 8], columns: 8 };
+            let addend = Matrix { values: smallvec![factor; 8], columns: 8 };
+            let problem = Problem { a, b, addend, places: None };
+            let how = Rounding { least: [-14, -14, -126], fraction: 25, kept: 23, is_half: false };
+            let mut expected = Numbers::new();
+            add_widely(&problem, &problem.addend.values, Part::All, how, &mut expected);
+            let found = rounded::<false>(&problem, Part::All, how);
+            assert!(found.iter().all(|found| *found == expected), "{found:?} is not {expected:?}");
+            if wide_vectors() {
+                assert_eq!(rounded::<true>(&problem, Part::All, how), found);
+            }
+            let mut bits = Numbers::new();
+            aligned::<false>(&problem, &problem.addend.values, Part::All, how, &mut bits);
+            assert_eq!(bits, expected);
+            found.is_some()
+        };
+        assert_eq!([1.5, -1.9375, 1.96875, -1.9990234].map(sums), [true, true, false, false]);
+    }
+
+    #[test]
     fn extreme_exponents_are_left_to_double_precision() {
-        let factors = |value| Matrix { values: smallvec::smallvec![value; 8], columns: 8 };
+        let factors = |value| Matrix { values: smallvec![value; 8], columns: 8 };
         let result = |value| {
-            let a = Matrix { values: smallvec::smallvec![value], columns: 1 };
+            let a = Matrix { values: smallvec![value], columns: 1 };
             let problem = Problem { a, b: factors(1.0), addend: factors(0.0), places: None };
             let how = Rounding { least: [-126; 3], fraction: 25, kept: 23, is_half: false };
-            let mut sums = [0.0; 8];
-            add(&problem, &problem.addend.values, &mut sums, Part::All, how).then_some(sums[3])
+            rounded::<false>(&problem, Part::All, how).map(|bits| bits[3])
         };
         let moderate = [0.0, 1.5, -2_f32.powi(-50), 2_f32.powi(60)];
-        assert_eq!(moderate.map(result), moderate.map(|value| Some(value.into())));
+        assert_eq!(moderate.map(result), moderate.map(|value| Some(value.to_bits())));
         let extreme = [2_f32.powi(-51), 2_f32.powi(61), f32::INFINITY, f32::NAN, f32::from_bits(1)];
         assert_eq!(extreme.map(result), [None; 5]);
     }

@@ -110,14 +110,14 @@ pub(crate) trait Multiply {
     /// The bits of a result.
     type Bits: InFile;
     /// Computes the bits of the results, row by row, into an empty buffer.
-    fn multiply(&self, how: Manner, bits: &mut Numbers<Self::Bits>);
+    fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<Self::Bits>);
 }
 
 impl Multiply for Problem<f64> {
     type Bits = u64;
 
     #[inline(always)]
-    fn multiply(&self, _how: Manner, bits: &mut Numbers<u64>) {
+    fn multiply<const WIDE: bool>(&self, _how: Manner, bits: &mut Numbers<u64>) {
         let mut sums = self.addend.values.clone();
         self.add(&mut sums, |sum, a, b| a.fused(b, sum));
         bits.extend(sums.into_iter().map(f64::to_bits));
@@ -128,17 +128,13 @@ impl Multiply for Problem<f32> {
     type Bits = u32;
 
     #[inline(always)]
-    fn multiply(&self, how: Manner, bits: &mut Numbers<u32>) {
+    fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
         match how.maker {
             Maker::QuadPair => return self.multiply_in_steps(how, bits),
-            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts(how, bits),
+            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts::<WIDE>(how, bits),
             _ => {}
         }
-        let rounding = Rounding::of(how);
-        let mut sums: Numbers<f64> = Numbers::new();
-        sums.resize(self.addend.values.len(), 0.0);
-        aligned(self, &self.addend.values, &mut sums, Part::All, rounding);
-        rounding.round(&sums, bits);
+        aligned::<WIDE>(self, &self.addend.values, Part::All, Rounding::of(how), bits);
     }
 }
 
@@ -146,14 +142,11 @@ impl Problem<f32> {
     /// Returns what the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A
     /// and of the others, and in the end a sum with the addend.
     #[inline(always)]
-    fn multiply_in_parts(&self, how: Manner, bits: &mut Numbers<u32>) {
+    fn multiply_in_parts<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
-        let (mut sums, mut rounded) = (Numbers::<f64>::new(), Numbers::<f32>::new());
-        sums.resize(self.addend.values.len(), 0.0);
-        rounded.resize(self.addend.values.len(), 0.0);
+        let mut rounded: Numbers<f32> = smallvec![0.0; self.addend.values.len()];
         for part in [Part::First, Part::Last] {
-            aligned(self, &rounded, &mut sums, part, rounding);
-            rounding.round(&sums, bits);
+            aligned::<WIDE>(self, &rounded, part, rounding, bits);
             for (rounded, bits) in rounded.iter_mut().zip(bits.drain(..)) {
                 *rounded = f32::read(how.result, bits.into());
             }
@@ -192,7 +185,7 @@ impl Multiply for Problem<i32> {
     type Bits = u32;
 
     #[inline(always)]
-    fn multiply(&self, how: Manner, bits: &mut Numbers<u32>) {
+    fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
         // No sum of products leaves 32 bits.
         let mut sums: Numbers<i32> = smallvec![0; self.addend.values.len()];
         match how.accumulation {
@@ -221,7 +214,7 @@ mod tests {
         Problem<T>: Multiply,
     {
         let mut bits = Numbers::new();
-        problem.multiply(how, &mut bits);
+        problem.multiply::<false>(how, &mut bits);
         bits
     }
 

@@ -50,9 +50,14 @@ impl Number for f32 {
                     *numbers = word.to_le_bytes().map(|bits| Self::read(element, bits.into()));
                 }
             }
+            Element::Tf32 => {
+                for (number, &bits) in numbers.iter_mut().zip(register) {
+                    *number = Self::read(Element::Tf32, bits.into());
+                }
+            }
             _ => {
                 for (number, &bits) in numbers.iter_mut().zip(register) {
-                    *number = Self::read(element, bits.into());
+                    *number = Self::from_bits(bits);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::multiply::{Multiply, Problem};
 use super::number::Number;
 use super::registers::{Results, read};
-use super::{Numbers, Placed, Spread};
+use super::{Numbers, Spread};
 use crate::exec::handler::versions;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -24,14 +24,8 @@ where
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.products[op.imm as usize];
-    let mut rows = function.row_lists[product.rows as usize].as_slice();
     let [to, left, right, addend] = &product.fragments;
-    let mut take = |placed: &Placed| {
-        let (taken, rest) = rows.split_at(placed.fragment.registers as usize);
-        rows = rest;
-        taken
-    };
-    let [to_rows, left_rows, right_rows, addend_rows] = [to, left, right, addend].map(&mut take);
+    let [to_rows, left_rows, right_rows, addend_rows] = product.split(&function.row_lists[product.rows as usize]);
     let (element, inner) = (left.fragment.element, right.fragment.rows);
     let places =
         product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
@@ -44,7 +38,7 @@ where
         read::<T, WIDE>(unit, right, right_rows, 4 * pair, &mut problem.b);
         read::<T, WIDE>(unit, addend, addend_rows, 4 * pair, &mut problem.addend);
         let mut bits = Numbers::new();
-        problem.multiply(product.manner, &mut bits);
+        problem.multiply::<WIDE>(product.manner, &mut bits);
         results.set(unit, to_rows, 4 * pair, &bits);
     }
     results.write(unit, to_rows);

@@ -2,20 +2,19 @@
 
 use super::multiply::Matrix;
 use super::number::Number;
-use super::{Element, Fragment, Home, Numbers, OCTET, Placed};
+use super::{Element, Fragment, Home, Numbers, OCTET, Order, Placed};
 use crate::exec::frame::InFile;
 use crate::exec::lane::LANES;
 use crate::exec::unit::Unit;
 
+/// Half of the neighbors that are copied together.
+const QUAD: usize = OCTET / 2;
+
 /// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`Placed::slots`].
-///
-/// Results go to the callers' buffers: returned by value they would be copied.
 #[inline(always)]
-fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], numbers: &mut Numbers<T>) {
+pub(super) fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], numbers: &mut [T]) {
     let element = placed.fragment.element;
-    let each = LANES * placed.fragment.per_register() as usize;
-    numbers.resize(rows.len() * each, T::default());
-    for (numbers, &row) in numbers.chunks_exact_mut(each).zip(rows) {
+    for (numbers, &row) in numbers.chunks_exact_mut(placed.in_register()).zip(rows) {
         if element == Element::F64 {
             for (number, &bits) in numbers.iter_mut().zip(unit.frame.row::<u64>(row)) {
                 *number = T::read(element, bits);
@@ -24,6 +23,45 @@ fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &
             T::unpack::<WIDE>(element, unit.frame.row::<u32>(row), numbers);
         }
     }
+}
+
+/// Orders numbers as the elements of a matrix, row by row.
+#[inline(always)]
+pub(super) fn gather<T: Number>(placed: &Placed, numbers: &[T], values: &mut [T]) {
+    for (values, slots) in values.as_chunks_mut::<OCTET>().0.iter_mut().zip(&placed.slots) {
+        let run = |at: usize| &numbers[usize::from(slots[at])..][..QUAD];
+        match placed.order {
+            Order::Octet => values.copy_from_slice(&numbers[usize::from(slots[0])..][..OCTET]),
+            Order::Quads => {
+                values[..QUAD].copy_from_slice(run(0));
+                values[QUAD..].copy_from_slice(run(QUAD));
+            }
+            Order::Woven => {
+                let (even, odd) = (run(0), run(1));
+                for at in 0..QUAD {
+                    (values[2 * at], values[2 * at + 1]) = (even[at], odd[at]);
+                }
+            }
+            Order::Spaced(4) => *values = spaced::<T, 4>(&numbers[usize::from(slots[0])..]),
+            Order::Spaced(8) => *values = spaced::<T, 8>(&numbers[usize::from(slots[0])..]),
+            Order::Spaced(32) => *values = spaced::<T, 32>(&numbers[usize::from(slots[0])..]),
+            Order::Spaced(_) | Order::Any => {
+                for (value, &slot) in values.iter_mut().zip(slots) {
+                    *value = numbers[usize::from(slot)];
+                }
+            }
+        }
+    }
+}
+
+/// Returns eight numbers at a distance from each other. Their bounds are checked once.
+#[inline(always)]
+fn spaced<T: Number, const DISTANCE: usize>(numbers: &[T]) -> [T; OCTET] {
+    let (numbers, mut values) = (&numbers[..=DISTANCE * (OCTET - 1)], [T::default(); OCTET]);
+    for at in 0..OCTET {
+        values[at] = numbers[at * DISTANCE];
+    }
+    values
 }
 
 /// Reads the matrix in the rows `rows`. Slots are those of the first lanes; the matrix begins at `lane`.
@@ -36,20 +74,54 @@ pub(crate) fn read<T: Number, const WIDE: bool>(
     matrix: &mut Matrix<T>,
 ) {
     let mut numbers = Numbers::new();
+    numbers.resize(rows.len() * placed.in_register(), T::default());
     unpack::<T, WIDE>(unit, placed, rows, &mut numbers);
-    let first = (lane * placed.fragment.per_register()) as usize;
+    // The matrix is the caller's, because one that is returned would be copied.
     matrix.columns = placed.fragment.columns as usize;
-    matrix.values.resize(placed.slots.len(), T::default());
-    let (values, numbers) = (&mut matrix.values[..], &numbers[..]);
-    if placed.is_in_octets {
-        let octets = placed.slots.as_chunks::<OCTET>().0;
-        for (values, slots) in values.as_chunks_mut::<OCTET>().0.iter_mut().zip(octets) {
-            let from = first + usize::from(slots[0]);
-            values.copy_from_slice(&numbers[from..from + OCTET]);
+    matrix.values.resize(placed.fragment.rows as usize * matrix.columns, T::default());
+    let first = (lane * placed.fragment.per_register()) as usize;
+    gather(placed, &numbers[first..], &mut matrix.values);
+}
+
+/// Orders the elements of a matrix as those of its registers.
+#[inline(always)]
+pub(super) fn scatter<R: InFile>(placed: &Placed, matrix: &[R], registers: &mut [R]) {
+    for (bits, slots) in matrix.as_chunks::<OCTET>().0.iter().zip(&placed.slots) {
+        match placed.order {
+            Order::Woven => {
+                for parity in 0..2 {
+                    let run = &mut registers[usize::from(slots[parity])..][..QUAD];
+                    for at in 0..QUAD {
+                        run[at] = bits[2 * at + parity];
+                    }
+                }
+            }
+            Order::Spaced(32) => {
+                let registers = &mut registers[usize::from(slots[0])..][..=32 * (OCTET - 1)];
+                for at in 0..OCTET {
+                    registers[at * 32] = bits[at];
+                }
+            }
+            _ => {
+                for (&bits, &slot) in bits.iter().zip(slots) {
+                    registers[usize::from(slot)] = bits;
+                }
+            }
         }
-    } else {
-        for (value, &slot) in values.iter_mut().zip(&placed.slots) {
-            *value = numbers[first + usize::from(slot)];
+    }
+}
+
+/// Writes the elements of registers: one in each, or two of 16 bits, the first in the lower half.
+#[inline(always)]
+pub(super) fn pack<R: InFile>(unit: &mut Unit<'_>, placed: &Placed, rows: &[u32], elements: &[R]) {
+    for (elements, &row) in elements.chunks_exact(placed.in_register()).zip(rows) {
+        let register = &mut unit.frame.row_mut::<R>(row).0;
+        if elements.len() == LANES {
+            register.copy_from_slice(elements);
+        } else {
+            for (register, pair) in register.iter_mut().zip(elements.as_chunks::<2>().0) {
+                *register = R::truncate(pair[0].extend() | pair[1].extend() << 16);
+            }
         }
     }
 }
@@ -78,31 +150,13 @@ impl<'p, R: InFile> Results<'p, R> {
                 }
             }
         }
-        let registers = &mut self.bits[lane as usize * each..];
-        for (&bits, &slot) in matrix.iter().zip(&self.placed.slots) {
-            registers[usize::from(slot)] = bits;
-        }
+        scatter(self.placed, matrix, &mut self.bits[lane as usize * each..]);
     }
 
     /// Writes the registers.
     #[inline(always)]
     pub(crate) fn write(&self, unit: &mut Unit<'_>, rows: &[u32]) {
-        let each = self.placed.fragment.per_register() as usize;
-        for (bits, &row) in self.bits.chunks_exact(LANES * each).zip(rows) {
-            pack(bits, &mut unit.frame.row_mut::<R>(row).0);
-        }
-    }
-}
-
-/// Packs elements into a register: one, or two of 16 bits, the first in the lower half.
-#[inline(always)]
-fn pack<R: InFile>(elements: &[R], register: &mut [R; LANES]) {
-    if elements.len() == LANES {
-        register.copy_from_slice(elements);
-    } else {
-        for (register, pair) in register.iter_mut().zip(elements.as_chunks::<2>().0) {
-            *register = R::truncate(pair[0].extend() | pair[1].extend() << 16);
-        }
+        pack(unit, self.placed, rows, &self.bits);
     }
 }
 

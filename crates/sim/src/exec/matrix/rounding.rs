@@ -11,9 +11,12 @@ use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
 
 /// Exponents below those of all products, zeroes' excepted.
-pub(super) const LOWEST: i32 = -500;
+const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
+
+/// The bits of a negative zero in f16.
+const NEGATIVE_ZERO: u32 = 1 << 15;
 
 /// The alignment and the rounding of a sum.
 #[derive(Clone, Copy, Debug)]
@@ -35,46 +38,48 @@ impl Rounding {
         Self { least, fraction, kept, is_half: how.result == Element::F16 }
     }
 
-    /// Computes the bits of rounded sums into an empty buffer.
-    #[inline(always)]
-    pub(super) fn round(self, sums: &[f64], bits: &mut Numbers<u32>) {
-        bits.resize(sums.len(), 0);
-        let (blocks, rest) = sums.as_chunks::<TOGETHER>();
-        let (bits_of_blocks, bits_of_rest) = bits.as_chunks_mut::<TOGETHER>();
-        for (bits, sums) in bits_of_blocks.iter_mut().zip(blocks) {
-            *bits = self.block(sums);
-        }
-        for (bits, sum) in bits_of_rest.iter_mut().zip(rest) {
-            [*bits] = self.block(&[*sum]);
-        }
+    /// Returns `true` if any sum of this number of aligned products fits 32 bits. Products are below 4.
+    pub(super) fn fits_words(self, products: usize) -> bool {
+        products << (self.fraction + 2) <= 1 << 31
     }
 
-    /// The same for sums that are rounded together.
+    /// Returns the bits of rounded sums, given in units that are powers of two. The results are zero or normal numbers of single precision.
+    ///
+    /// # Safety
+    ///
+    /// The sums are at most 2^31 - 128.
     #[inline(always)]
-    fn block<const N: usize>(self, sums: &[f64; N]) -> [u32; N] {
-        let mut bits = [0; N];
+    pub(super) unsafe fn round_aligned(self, sums: &[i32; TOGETHER], units: &[f32; TOGETHER]) -> [u32; TOGETHER] {
+        let lost = (1 << (23 - self.kept)) - 1;
+        let mut bits = [0; TOGETHER];
+        for lane in 0..TOGETHER {
+            let size = sums[lane].wrapping_abs();
+            let nearest = size as f32;
+            // SAFETY: the caller guarantees that the size is at most 2^31 - 128, which is a number of single precision.
+            let integer = unsafe { nearest.to_int_unchecked::<i32>() };
+            let truncated = nearest.to_bits() - u32::from(integer > size);
+            // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact sum.
+            let odd = truncated | u32::from(integer != size);
+            let cut = if self.is_half { odd } else { truncated & !lost };
+            let sign = sums[lane].cast_unsigned() & 1 << 31;
+            bits[lane] = (f32::from_bits(cut | sign) * units[lane]).to_bits();
+        }
         if self.is_half {
-            for lane in 0..N {
-                bits[lane] = Half::nearest(sums[lane]) as u32;
-                bits[lane] = if bits[lane] == 1 << 15 { 0 } else { bits[lane] };
-            }
-        } else if are_normal(sums) {
-            for lane in 0..N {
-                // The sum with zero has no negative zero.
-                let cut = f64::from_bits(sums[lane].to_bits() & u64::MAX << (52 - self.kept)) + 0.0;
-                bits[lane] = (cut as f32).to_bits();
-            }
-        } else {
-            for lane in 0..N {
-                bits[lane] = self.single(sums[lane]);
+            for bits in &mut bits {
+                let half = u32::from(Half::from_f32(f32::from_bits(*bits)).0);
+                *bits = if half == NEGATIVE_ZERO { 0 } else { half };
             }
         }
         bits
     }
 
+    /// Computes the bits of rounded sums into an empty buffer.
+    fn round(self, sums: &[f64], bits: &mut Numbers<u32>) {
+        bits.extend(sums.iter().map(|&sum| if self.is_half { half(sum) } else { self.truncated(sum) }));
+    }
+
     /// Returns the bits of the next number of single precision towards zero.
-    #[inline(never)]
-    fn single(self, sum: f64) -> u32 {
+    fn truncated(self, sum: f64) -> u32 {
         /// The least subnormal number.
         const UNIT: f64 = f64::from_bits((1023 - 149) << 52);
         let cut = if sum.abs() < f64::from(f32::MIN_POSITIVE) {
@@ -88,15 +93,12 @@ impl Rounding {
     }
 }
 
-/// Returns `true` if all sums are zero or finite and not subnormal in single precision.
-#[inline(always)]
-fn are_normal<const N: usize>(sums: &[f64; N]) -> bool {
-    let mut are_normal = true;
-    for sum in sums {
-        let size = sum.abs();
-        are_normal &= (size == 0.0) | (size >= f64::from(f32::MIN_POSITIVE)) & (size < f64::INFINITY);
+/// Returns the bits of the nearest f16. The sum with zero has no negative zero.
+fn half(sum: f64) -> u32 {
+    match Half::nearest(sum) as u32 {
+        NEGATIVE_ZERO => 0,
+        bits => bits,
     }
-    are_normal
 }
 
 /// Returns the least exponent of an element's normal numbers.
@@ -108,19 +110,25 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// Computes the sums of some products and addends, without rounding them.
+/// Computes the rounded sums of some products and addends into an empty buffer.
 #[inline(always)]
-pub(super) fn aligned(problem: &Problem<f32>, addends: &[f32], sums: &mut [f64], part: Part, how: Rounding) {
-    if !fixed_point::add(problem, addends, sums, part, how) {
-        add_widely(problem, addends, sums, part, how);
+pub(super) fn aligned<const WIDE: bool>(
+    problem: &Problem<f32>,
+    addends: &[f32],
+    part: Part,
+    how: Rounding,
+    bits: &mut Numbers<u32>,
+) {
+    if !fixed_point::add::<WIDE>(problem, addends, part, how, bits) {
+        add_widely(problem, addends, part, how, bits);
     }
 }
 
-/// The same in double precision, for factors of any exponents.
+/// The same in double precision, for numbers of any exponents.
 #[inline(never)]
-pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], sums: &mut [f64], part: Part, how: Rounding) {
+pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], part: Part, how: Rounding, bits: &mut Numbers<u32>) {
     let columns = problem.b.columns;
-    sums.iter_mut().zip(addends).for_each(|(sum, &addend)| *sum = addend.into());
+    let mut sums: Numbers<f64> = addends.iter().map(|&addend| addend.into()).collect();
     let left = exponents(&problem.a.values, how.least[0]);
     let right = exponents(&problem.b.values, how.least[1]);
     for (row, sums) in sums.chunks_exact_mut(columns).enumerate() {
@@ -133,6 +141,7 @@ pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], sums: &mut [f6
             add(problem, [&left, &right], (row, begin + column), part, how, std::array::from_mut(sum));
         }
     }
+    how.round(&sums, bits);
 }
 
 #[inline(always)]
@@ -195,7 +204,7 @@ fn add<const N: usize>(
 
 /// Returns a sum with an infinite or NaN term.
 #[cold]
-pub(super) fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
+fn special(problem: &Problem<f32>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
     let each = problem.a.columns;
     (0..each).filter(|number| part.has(*number)).fold(addend, |sum, number| {
         let at = row * each + number;
@@ -214,6 +223,6 @@ fn exponent(value: f64, least: i32) -> i32 {
 
 /// Returns a power of two. It has no effect on infinities and NaN.
 #[inline(always)]
-pub(super) fn power(exponent: i32) -> f64 {
+fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)
 }

@@ -121,6 +121,20 @@ fn floating_point_products_equal_the_definition() {
 }
 
 #[test]
+fn products_with_extreme_exponents_equal_the_definition() {
+    let form = Form { text: "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", rows: 16, words: 4 };
+    let mut a = vec![0; 16 * 8];
+    let rows = [f32::INFINITY, -(2_f32.powi(100)), 2_f32.powi(-120), 3.0];
+    for (row, value) in rows.into_iter().enumerate() {
+        a[row * 8 + 5] = value.to_bits() >> 16;
+    }
+    let b = vec![0.5_f32.to_bits() >> 16; 8 * 8];
+    let result = multiply(&form, &pack(&a, 16), &pack(&b, 16));
+    let expected = (0..16 * 8).map(|at| rows.get(at / 8).map_or(0, |value| (value * 0.5).to_bits()));
+    assert_eq!(result, expected.collect::<Vec<_>>());
+}
+
+#[test]
 fn integer_products_equal_the_definition() {
     let forms: [(&str, usize, usize, u32, bool); 6] = [
         ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 8, 16, 8, true),
