@@ -18,8 +18,8 @@ const LEARNING_RATE: f32 = 0.2;
 
 /// `relu`: y = max(x, 0). `relu_gradient`: g = 0 where x is not positive.
 const PTX: &str = r"
-.version 7.0
-.target sm_50
+.version 7.8
+.target sm_75
 .address_size 64
 
 .visible .entry relu(.param .u64 x, .param .u64 y, .param .u32 n)
@@ -108,7 +108,8 @@ pub(crate) fn train(cublas: &CuBlas, communicator: &mut Communicator, steps: usi
         blas.gemm(1.0, inputs, Matrix::row_major(&first, INPUTS, HIDDEN)?, 0.0, &mut result)?;
         relu.launch(&stream, launch, (&sums, &mut active, hidden))?;
         difference.copy_from_device(&target)?;
-        let (activations, weights) = (Matrix::row_major(&active, rows, HIDDEN)?, Matrix::row_major(&second, HIDDEN, OUTPUTS)?);
+        let (activations, weights) =
+            (Matrix::row_major(&active, rows, HIDDEN)?, Matrix::row_major(&second, HIDDEN, OUTPUTS)?);
         let scale = 1.0 / BATCH as f32;
         blas.gemm(scale, activations, weights, -scale, &mut MatrixMut::row_major(&mut difference, rows, OUTPUTS)?)?;
 
@@ -149,7 +150,10 @@ fn part(
     element: impl Fn(usize, usize) -> f32,
 ) -> Result<DeviceBuffer<f32>> {
     let own = rank * rows..(rank + 1) * rows;
-    let elements: Vec<f32> = own.flat_map(|row| (0..columns).map(move |column| (row, column))).map(|(row, column)| element(row, column)).collect();
+    let elements: Vec<f32> = own
+        .flat_map(|row| (0..columns).map(move |column| (row, column)))
+        .map(|(row, column)| element(row, column))
+        .collect();
     Ok(DeviceBuffer::from_slice(stream, &elements)?)
 }
 

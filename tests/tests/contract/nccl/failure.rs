@@ -9,8 +9,13 @@ use curium_sim_libraries::NcclFault;
 
 use super::{context, nccl, on_devices, on_ranks_with};
 
+/// Returns a time, which is longer on hardware: the ranks take seconds to connect.
+fn time(milliseconds: u64) -> Duration {
+    Duration::from_millis(if curium_tests::uses_cuda() { 5 * milliseconds } else { milliseconds })
+}
+
 fn with_timeout(milliseconds: u64) -> CommunicatorOptions {
-    CommunicatorOptions::new().with_timeout(Duration::from_millis(milliseconds))
+    CommunicatorOptions::new().with_timeout(time(milliseconds))
 }
 
 #[test]
@@ -20,7 +25,7 @@ fn rank_that_calls_nothing_is_noticed_within_the_timeout_and_the_operation_is_na
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
         rank.communicator.synchronize(&rank.stream).expect("both ranks take part");
         if rank.rank() == 1 {
-            return thread::sleep(Duration::from_secs(3));
+            return thread::sleep(time(3000));
         }
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
         rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect("it is enqueued");
@@ -28,7 +33,7 @@ fn rank_that_calls_nothing_is_noticed_within_the_timeout_and_the_operation_is_na
         let Err(Error::Timeout(error)) = rank.communicator.synchronize(&rank.stream) else {
             panic!("rank 1 is absent")
         };
-        assert!(start.elapsed() < Duration::from_millis(2900), "{:?}", start.elapsed());
+        assert!(start.elapsed() < time(2900), "{:?}", start.elapsed());
         assert_eq!(&*error.outstanding, "operation 2, all_reduce of 64 elements");
         assert_eq!((error.rank, error.size), (0, rank.size()));
         let later = rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect_err("it was aborted");
