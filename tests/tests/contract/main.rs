@@ -9,6 +9,7 @@ mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
 mod blas;
+mod blas_lt;
 mod borrowed_buffer;
 mod buffer_constructors;
 mod caching;
