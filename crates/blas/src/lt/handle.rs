@@ -4,12 +4,12 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 
-use curium_driver::extend::{dropping, report};
+use curium_driver::extend::dropping;
 use curium_driver::{ComputeCapability, Context};
 
 use super::CuBlasLt;
-use crate::error::{Error, Result};
-use crate::handle::entered;
+use crate::error::Result;
+use crate::handle::{entered, report_drop};
 use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
 use curium_driver::sys::call;
@@ -133,8 +133,8 @@ impl Drop for Handle {
             // SAFETY: the handle is live, its context is current, and nobody uses it any more.
             entered(&self.context, || unsafe { call!(self.library.api(), cublasLtDestroy(self.raw)) })
         };
-        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
-            report(&error);
+        if let Some(Err(error)) = dropping(destroy) {
+            report_drop("BlasLt::drop", error);
         }
     }
 }

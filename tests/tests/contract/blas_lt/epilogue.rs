@@ -1,10 +1,10 @@
 //! Epilogues compute what a reference does, and their gradients are those of the reference.
 
-use curium_blas::Order;
-use curium_blas::lt::{Epilogue, Matmul, Operands};
+use curium_blas::lt::{Epilogue, Matmul, MatmulPlan, Operands, PlanOptions};
+use curium_blas::{Error, Order};
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
-use curium_tests::on_driver;
+use curium_tests::{on_driver, uses_cuda};
 use half::{bf16, f16};
 
 use super::value::{Device, Host, Random, Value, vector};
@@ -179,8 +179,8 @@ fn gradient_of_gelu_uses_the_input_of_the_forward_product() {
 fn gradients_of_biases_are_sums_of_a_factor() {
     on_driver(|test| {
         let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(41));
-        let (m, n, k) = SIZES;
-        for _ in 0..6 {
+        let ((m, n, k), mut planned) = (SIZES, 0);
+        for _ in 0..12 {
             let mut factors = Factors::<bf16>::new(&mut random, &stream);
             let (a, b) = (factors.a.host.clone(), factors.b.host.clone());
             let of_a: Vec<f64> = (0..m).map(|row| (0..k).map(|inner| a.at(row, inner)).sum()).collect();
@@ -189,11 +189,18 @@ fn gradients_of_biases_are_sums_of_a_factor() {
                 let matmul = factors.matmul(epilogue);
                 assert_eq!(matmul.bias_len(), expected.len());
                 let mut sums = DeviceBuffer::<bf16>::zeroed(&stream, matmul.bias_len()).expect("memory suffices");
+                let mut plan = match MatmulPlan::new(&lt, &matmul, PlanOptions::default()) {
+                    // NVIDIA's library has these sums for some orders of the factors.
+                    Err(Error::Plan(_)) if uses_cuda() => continue,
+                    other => other.unwrap_or_else(|error| panic!("{error}")),
+                };
+                planned += 1;
                 let operands = Operands::new(&factors.a.buffer, &factors.b.buffer, &mut factors.d.buffer);
-                execute(&mut plan(&lt, &matmul), &stream, operands.with_bias_gradient(&mut sums));
+                execute(&mut plan, &stream, operands.with_bias_gradient(&mut sums));
                 factors.d.now().assert_is::<bf16>(&a.times(&b), BOUND, &matmul.to_string());
                 assert_close::<bf16>(&vector(&sums), &expected, BOUND, &matmul.to_string());
             }
         }
+        assert!(planned > 0, "some orders have these sums");
     });
 }

@@ -72,7 +72,7 @@ fn damaged_plans_are_refused() {
 }
 
 /// Copies a table of functions.
-pub(super) fn copy_of(api: &Api) -> Api {
+pub(crate) fn copy_of(api: &Api) -> Api {
     let slots = std::ptr::from_ref(api).cast::<*const c_void>();
     let address = |name: &std::ffi::CStr| {
         let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");

@@ -77,7 +77,7 @@ fn every_kind_of_operand_is_measured() {
         let (lt, stream) = (lt(test), test.stream());
         let (a, b) = (rows::<bf16>(32, 64), columns::<bf16>(64, 48));
         let tuner = Tuner::new().with_candidates(2).with_repetitions(1);
-        for epilogue in [Epilogue::ReluAuxiliaryBias, Epilogue::GeluBiasGradient, Epilogue::BiasGradientB] {
+        for epilogue in [Epilogue::ReluAuxiliaryBias, Epilogue::GeluBiasGradient, Epilogue::Relu] {
             let matmul = Matmul::new(a, b, rows::<bf16>(32, 48)).with_epilogue(epilogue);
             tuner.plan(&lt, &stream, &matmul).unwrap_or_else(|error| panic!("{error}"));
         }
