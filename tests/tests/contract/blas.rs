@@ -5,6 +5,7 @@ mod capture;
 mod coverage;
 mod handle;
 mod hostile;
+mod interop;
 mod library_operation;
 mod mixed;
 mod operations;

@@ -19,7 +19,7 @@ use curium_tests::{TestDriver, uses_cuda};
 pub(crate) use self::store::copy_of;
 use self::value::Value;
 
-fn cublaslt() -> CuBlasLt {
+pub(crate) fn cublaslt() -> CuBlasLt {
     if uses_cuda() {
         CuBlasLt::load().expect("CURIUM_TEST_DRIVER=cuda needs cuBLASLt")
     } else {

@@ -29,9 +29,9 @@ fn handles() -> MutexGuard<'static, Handles> {
     HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Checks that a handle is live.
+/// Checks that a handle is live. As in NVIDIA's library, a handle of cuBLAS is one, too.
 pub(super) fn expect_live(handle: cublasLtHandle_t) -> Result {
-    if handles().live.contains(&handle.addr()) {
+    if handles().live.contains(&handle.addr()) || crate::cublas::has_handle(handle.cast()) {
         return Ok(());
     }
     Err(cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED)
