@@ -28,6 +28,8 @@ chapters! {
     graphs = "graphs.md";
     blas = "blas.md";
     libraries = "libraries.md";
+    nccl = "nccl.md";
+    scale = "scale.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";

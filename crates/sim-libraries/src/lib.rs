@@ -1,7 +1,7 @@
-//! cuBLAS, cuBLASLt, cuRAND and cuFFT for simulated devices.
+//! cuBLAS, cuBLASLt, cuRAND, cuFFT and NCCL for simulated devices.
 //!
-//! [`cublas`], [`cublaslt`], [`curand`] and [`cufft`] are libraries for [`curium_blas`], [`curium_rand`] and [`curium_fft`] that compute on
-//! the CPU. Their operations are enqueued on the streams of a
+//! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for [`curium_blas`], [`curium_rand`], [`curium_fft`] and
+//! [`curium_nccl`] that compute on the CPU. Their operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
 //! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
 //!
@@ -31,13 +31,17 @@ mod cublas;
 mod cublaslt;
 mod cufft;
 mod curand;
+mod nccl;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
 use curium_blas::lt::CuBlasLt;
 use curium_fft::CuFft;
+use curium_nccl::Nccl;
 use curium_rand::CuRand;
+
+pub use self::nccl::{NcclFault, live_communicators};
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -95,5 +99,22 @@ pub fn cufft() -> CuFft {
     static LIBRARY: OnceLock<CuFft> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
     let load = || unsafe { CuFft::from_api(cufft::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns NCCL for simulated devices: version 2.32, for ranks that are threads of one process, or the devices of one thread, without the
+/// functions that are not simulated.
+///
+/// Operations are matched by their number, as NCCL requires. A rank that calls another operation than the others, or one with another
+/// length, gets an error that names both, and the others get it as an asynchronous error. [`NcclFault`] makes a rank fail.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn nccl() -> Nccl {
+    static LIBRARY: OnceLock<Nccl> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
+    let load = || unsafe { Nccl::from_api(nccl::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }

@@ -70,6 +70,8 @@ mod log;
 mod managed_memory;
 mod memory_pool;
 mod module;
+#[cfg(not(miri))]
+mod nccl;
 mod neutrality;
 mod notification;
 mod null_handle;
