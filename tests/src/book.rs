@@ -27,6 +27,8 @@ chapters! {
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     blas = "blas.md";
+    nccl = "nccl.md";
+    scale = "scale.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";

@@ -8,7 +8,7 @@
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
 //! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and memory resources |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
-//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS |
+//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS and cuBLASLt |
 //! | `rand` (feature `rand`) | `curium-rand` | the functions of cuRAND |
 //! | `fft` (feature `fft`) | `curium-fft` | the functions of cuFFT |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |

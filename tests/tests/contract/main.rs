@@ -9,6 +9,7 @@ mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
 mod blas;
+mod blas_lt;
 mod borrowed_buffer;
 mod buffer_constructors;
 mod caching;
@@ -68,6 +69,8 @@ mod log;
 mod managed_memory;
 mod memory_pool;
 mod module;
+#[cfg(not(miri))]
+mod nccl;
 mod neutrality;
 mod notification;
 mod null_handle;
