@@ -4,8 +4,9 @@
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
 //! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use cuBLAS are tested with it without a GPU.
 //!
-//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the operations,
-//! not bit for bit. A function that is not simulated is missing from the table: calling it is an error that names the function.
+//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the
+//! operations, not bit for bit. [`nccl`] is a library for [`curium_nccl`] whose ranks are threads of one process. A
+//! function that is not simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};

@@ -57,8 +57,8 @@ macro_rules! toolkit_packages {
     };
 }
 
-/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its table
-/// that [`call!`](crate::call) requires.
+/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its
+/// table that [`call!`](crate::call) requires.
 ///
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
 /// functions. The error type converts from `Box<LoadError>`, [`CallError`](crate::load::CallError) of the status type and
