@@ -6,8 +6,8 @@
 //! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
 //!
 //! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the
-//! operations, not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A function that is not simulated
-//! is missing from the table: calling it is an error that names the function.
+//! operations, not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A function that is not
+//! simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};
