@@ -60,8 +60,8 @@ impl Rank {
     }
 }
 
-/// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The test gets their number, which is smaller on
-/// a machine with fewer, and is left out with one.
+/// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The test gets their number, which is smaller
+/// on a machine with fewer, and is left out with one.
 #[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
 fn on_devices(count: usize, test: impl Fn(&TestDriver, usize)) {
     if uses_cuda() {

@@ -13,8 +13,8 @@ use super::{Compute, ElementType, Epilogue};
 
 /// The description of a product: `d` = epilogue(`alpha` · `a` · `b` + `beta` · `c`).
 ///
-/// The layouts give the shapes. A transposed factor has the layout of its transposition: [`MatrixLayout::transposed`]. Without a layout of
-/// its own, `c` is the previous content of `d`.
+/// The layouts give the shapes. A transposed factor has the layout of its transposition, which
+/// [`MatrixLayout::transposed`](crate::MatrixLayout::transposed) returns. Without a layout of its own, `c` is the previous content of `d`.
 ///
 /// ```
 /// use curium_blas::MatrixLayout;
