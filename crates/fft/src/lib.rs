@@ -8,8 +8,8 @@
 //! overlap. The borrow checker guarantees that the output aliases no input. Lengths have 64 bits.
 //!
 //! Callbacks are left out: those of LTO (`cufftXtSetJITCallback`) and the older ones (`cufftXtSetCallback`) run device code inside a
-//! transform, whose accesses nothing could check. So are transforms on several devices (`cufftXtSetGPUs`, `cufftXtMalloc`). Their functions
-//! are in [`sys`], and [`Plan::as_raw`] gives the plan.
+//! transform, whose accesses nothing could check. So are transforms on several devices (`cufftXtSetGPUs`, `cufftXtMalloc`). Their
+//! functions are in [`sys`], and [`Plan::as_raw`] gives the plan.
 //!
 //! # Features
 //!

@@ -20,16 +20,16 @@ use crate::sys::cufftHandle;
 
 /// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
 ///
-/// The types determine the transform: complex to complex, real to complex (forward only) or complex to real (inverse only). Transforms are not
-/// normalized, as in cuFFT: forward and inverse multiply the data by the number of its elements.
+/// The types determine the transform: complex to complex, real to complex (forward only) or complex to real (inverse only). Transforms
+/// are not normalized, as in cuFFT: forward and inverse multiply the data by the number of its elements.
 ///
 /// A plan is made once, which takes milliseconds, and executed any number of times. It owns its workspace. Transforms are enqueued on the
-/// stream and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the device,
-/// and later accesses wait for it. Executions share the workspace, so that they borrow the plan exclusively. A thread that works beside
-/// others has a plan of its own.
+/// stream and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the
+/// device, and later accesses wait for it. Executions share the workspace, so that they borrow the plan exclusively. A thread that
+/// works beside others has a plan of its own.
 ///
-/// In a [capture](curium_driver::Graph::capture), create the plan on the capture scope: its transforms become nodes. The graph keeps the plan,
-/// the workspace and the memory for as long as it can be launched.
+/// In a [capture](curium_driver::Graph::capture), create the plan on the capture scope: its transforms become nodes. The graph keeps
+/// the plan, the workspace and the memory for as long as it can be launched.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -75,8 +75,8 @@ impl<I: Transform<O>, O> Plan<I, O> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements of the
-    /// output overlap, or a length of `f16` is no power of two. An error of the library or of the allocation.
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements
+    /// of the output overlap, or a length of `f16` is no power of two. An error of the library or of the allocation.
     #[doc(alias = "cufftPlan1d")]
     #[doc(alias = "cufftPlan2d")]
     #[doc(alias = "cufftPlan3d")]
@@ -98,8 +98,8 @@ impl<I: Transform<O>, O> Plan<I, O> {
     ///
     /// # Safety
     ///
-    /// `raw` is a live plan of `library` for a transform of these types and this shape, which nobody else uses or destroys. Its workspace, if
-    /// not its own, outlives the result and every graph that captures its transforms.
+    /// `raw` is a live plan of `library` for a transform of these types and this shape, which nobody else uses or destroys. Its
+    /// workspace, if not its own, outlives the result and every graph that captures its transforms.
     ///
     /// # Errors
     ///
@@ -185,7 +185,8 @@ fn make(handle: &Handle, layout: &Layout, [input, output, execution]: [crate::sy
     let (lengths, inner, outer) = (lengths.as_mut_ptr(), inner.as_mut_ptr(), outer.as_mut_ptr());
     let (api, raw) = (handle.library().api(), handle.raw());
     handle.entered_relaxed(|| {
-        // SAFETY: the plan is live, its context is current, the arrays have one element for each dimension, and `bytes` is valid for writes.
+        // SAFETY: the plan is live, its context is current, the arrays have one element for each dimension, and `bytes` is valid for
+        // writes.
         unsafe {
             call!(
                 api,

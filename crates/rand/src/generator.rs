@@ -18,14 +18,14 @@ use crate::sys::curandGenerator_t;
 
 /// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
 ///
-/// On a device, operations are enqueued on the stream and return before they have run. The memory may be in buffers of any stream: operations
-/// wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that operations borrow it
-/// exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
+/// On a device, operations are enqueued on the stream and return before they have run. The memory may be in buffers of any stream:
+/// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that
+/// operations borrow it exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
 ///
 /// In a [capture](curium_driver::Graph::capture), create the generator on the capture scope: its operations become nodes, and the graph
 /// keeps the generator and the memory. The state is set up while the graph is captured and not at each launch. NVIDIA does not document
-/// captures of cuRAND: whether a later launch goes on in the sequence or repeats it depends on the algorithm, and an operation that cuRAND
-/// cannot capture fails with its error.
+/// captures of cuRAND: whether a later launch goes on in the sequence or repeats it depends on the algorithm, and an operation that
+/// cuRAND cannot capture fails with its error.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;

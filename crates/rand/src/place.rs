@@ -78,8 +78,8 @@ mod sealed {
         /// Returns the number of elements.
         fn count(&self) -> usize;
 
-        /// Passes the address of the memory to `call`, between the waits for its accesses and the record of this one. A graph that captures
-        /// the call keeps `kept`.
+        /// Passes the address of the memory to `call`, between the waits for its accesses and the record of this one. A graph that
+        /// captures the call keeps `kept`.
         fn write<K: Send + Sync + 'static>(
             &mut self,
             place: &P,

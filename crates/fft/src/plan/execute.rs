@@ -58,8 +58,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or input and output of the plan have different layouts; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or input and output of the plan have different layouts; an error
+    /// of the library or of the driver.
     pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
@@ -83,8 +83,8 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the input is not aligned as complex numbers are; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the input is not aligned as complex numbers are; an error of
+    /// the library or of the driver.
     #[doc(alias = "cufftExecR2C")]
     #[doc(alias = "cufftExecD2Z")]
     pub fn forward(
@@ -103,8 +103,8 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of the
-    /// driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
+    /// the driver.
     pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
@@ -118,8 +118,8 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the output is not aligned as complex numbers are; an error of the
-    /// library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the output is not aligned as complex numbers are; an error
+    /// of the library or of the driver.
     #[doc(alias = "cufftExecC2R")]
     #[doc(alias = "cufftExecZ2D")]
     pub fn inverse(
@@ -142,8 +142,8 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of the
-    /// driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
+    /// the driver.
     pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::inverse_in_place", INVERSE, data)
     }

@@ -39,7 +39,8 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the length is no multiple of the dimensions; an error of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the length is no multiple of the dimensions; an error of the library or of the
+    /// driver.
     #[doc(alias = "curandGenerate")]
     #[doc(alias = "curandGenerateLongLong")]
     pub fn bits(&mut self, output: &mut (impl Output<P, Element = A::Bits> + ?Sized)) -> Result<()> {
@@ -70,8 +71,8 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and the
-    /// numbers are pseudo-random, or if the length is no multiple of the dimensions; an error of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and
+    /// the numbers are pseudo-random, or if the length is no multiple of the dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGenerateNormal")]
     pub fn normal<O: Output<P, Element: Real> + ?Sized>(
         &mut self,
@@ -115,8 +116,8 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is no multiple of the dimensions; an error of
-    /// the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is no multiple of the dimensions; an error
+    /// of the library or of the driver.
     #[doc(alias = "curandGeneratePoisson")]
     pub fn poisson(&mut self, output: &mut (impl Output<P, Element = u32> + ?Sized), mean: f64) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
