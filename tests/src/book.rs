@@ -27,6 +27,9 @@ chapters! {
     found_bugs = "found-bugs.md";
     graphs = "graphs.md";
     blas = "blas.md";
+    libraries = "libraries.md";
+    nccl = "nccl.md";
+    scale = "scale.md";
     asynchronous = "async.md";
     errors = "errors.md";
     testing = "testing.md";

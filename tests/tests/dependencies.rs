@@ -43,10 +43,10 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
     ("curium-blas", &["curium-driver", "curium-memory"]),
-    ("curium-sim-libraries", &["curium-blas", "curium-sim", "curium-sys"]),
+    ("curium-sim-libraries", &["curium-blas", "curium-fft", "curium-nccl", "curium-rand", "curium-sim", "curium-sys"]),
     ("curium-fft", &["curium-driver", "curium-memory"]),
     ("curium-rand", &["curium-driver", "curium-memory"]),
-    ("curium-nccl", &[]),
+    ("curium-nccl", &["curium-driver", "curium-memory"]),
     (
         "curium",
         &[

@@ -20,7 +20,7 @@ pub(crate) struct Package {
     pub(crate) headers: Option<String>,
 }
 
-/// The package of one CUDA version.
+/// The package of one version of CUDA, or of a library with a numbering of its own.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CudaVersion {
     pub(crate) version: Version,
@@ -43,6 +43,8 @@ pub(crate) struct Pins {
     pub(crate) curand: Vec<CudaVersion>,
     /// cuFFT of each version, the oldest first.
     pub(crate) cufft: Vec<CudaVersion>,
+    /// NCCL of each of its own versions, the oldest first.
+    pub(crate) nccl: Vec<CudaVersion>,
     /// The assemblers with which the simulator is compared.
     pub(crate) ptxas: Vec<CudaVersion>,
 }
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn pins_name_each_version_once_and_in_order() {
         let pins = Pins::read().expect("the pins are valid");
-        for list in [&pins.cuda, &pins.nvrtc, &pins.nvjitlink, &pins.cublas, &pins.curand, &pins.cufft] {
+        for list in [&pins.cuda, &pins.nvrtc, &pins.nvjitlink, &pins.cublas, &pins.curand, &pins.cufft, &pins.nccl] {
             let versions: Vec<_> = list.iter().map(|cuda| cuda.version).collect();
             assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
         }

@@ -1,4 +1,4 @@
-//! CUDA versions and ranges of them.
+//! Versions of CUDA and of the libraries with a numbering of their own, and ranges of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Error, Result, ensure};
 use serde::Deserialize;
 
-/// A CUDA version: `12.4` in text, 12040 in C.
+/// A version: `12.4` in text, 12040 in C.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[serde(try_from = "String")]
 pub(crate) struct Version(u32);
@@ -46,6 +46,25 @@ impl TryFrom<String> for Version {
 impl fmt::Display for Version {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&format!("{}.{}", self.0 / 1000, self.0 % 1000 / 10))
+    }
+}
+
+/// A version of a product, such as `CUDA 12.4`.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Release {
+    pub(crate) product: &'static str,
+    pub(crate) version: Version,
+}
+
+impl Release {
+    pub(crate) const fn cuda(version: Version) -> Self {
+        Self { product: "CUDA", version }
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.product, self.version)
     }
 }
 

@@ -26,6 +26,9 @@ pub enum Error {
     /// The operands of an operation do not fit together, or do not fit their memory.
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
+    /// There is no plan of a product: the library has no algorithm, or a stored plan cannot be used.
+    #[error(transparent)]
+    Plan(#[from] Box<PlanError>),
     /// An operation of the driver failed.
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
@@ -43,6 +46,30 @@ pub struct ShapeError {
     pub operation: &'static str,
     /// The problem with the shapes, and after `; ` advice, if any.
     pub problem: Box<str>,
+}
+
+/// There is no plan of a product: cuBLASLt has no algorithm for it, or a stored plan is damaged, or for another library or device.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: {problem}")]
+#[non_exhaustive]
+pub struct PlanError {
+    /// The operation, such as `MatmulPlan::new`.
+    pub operation: &'static str,
+    /// The problem with the product, and after `; ` advice, if any.
+    pub problem: Box<str>,
+}
+
+impl PlanError {
+    #[cold]
+    pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+        Error::Plan(Box::new(Self { operation, problem: problem.into() }))
+    }
+}
+
+impl fmt::Debug for PlanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl ShapeError {

@@ -54,9 +54,17 @@ impl Drop for Handle {
             // SAFETY: the handle is live, its context is current, and nobody uses it any more.
             entered(&self.context, || unsafe { call!(self.library.api(), cublasDestroy_v2(self.raw)) })
         };
-        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
-            report(&error);
+        if let Some(Err(error)) = dropping(destroy) {
+            report_drop("Blas::drop", error);
         }
+    }
+}
+
+/// Reports an error that `Drop` cannot return.
+pub(crate) fn report_drop(operation: &'static str, error: Error) {
+    match error {
+        Error::Driver(error) => report(&error),
+        other => report(&curium_driver::Error::argument(operation, other.to_string())),
     }
 }
 

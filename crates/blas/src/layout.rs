@@ -45,6 +45,17 @@ impl MatrixLayout {
         self
     }
 
+    /// Returns the layout of the transposition, which consists of the same elements.
+    #[must_use]
+    pub const fn transposed(self) -> Self {
+        let Self { rows, columns, leading_dimension, order } = self;
+        let order = match order {
+            Order::ColumnMajor => Order::RowMajor,
+            Order::RowMajor => Order::ColumnMajor,
+        };
+        Self { rows: columns, columns: rows, leading_dimension, order }
+    }
+
     /// Returns the number of rows.
     #[must_use]
     pub const fn rows(&self) -> usize {

@@ -1,5 +1,6 @@
 //! Level 3: operations on matrices.
 
+mod diagonal;
 mod mixed;
 mod product;
 mod triangular;
@@ -27,6 +28,6 @@ fn same_order(operation: &'static str, b: Stored, c: Stored) -> Result<()> {
     }
     Err(ShapeError::refused(
         operation,
-        "unsupported by cuBLAS (b and c are stored in different orders); use the same order",
+        "unsupported by cuBLAS (a factor and c are stored in different orders); use the same order",
     ))
 }

@@ -1,4 +1,4 @@
-//! Linear algebra on the device, with cuBLAS.
+//! Linear algebra on the device, with cuBLAS and cuBLASLt.
 //!
 //! [`CuBlas`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run time: neither compiling nor starting a
 //! program requires it. A [`Blas`] is a handle on one stream, with its workspace. Matrices and vectors are views of device memory
@@ -11,7 +11,11 @@
 //! checker guarantees that outputs alias no input. Sizes beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on
 //! empty matrices do nothing.
 //!
+//! [`lt`] has products as plans, with cuBLASLt: with epilogues such as a bias and an activation, and with a choice of algorithms.
+//!
 //! # Features
+//!
+//! `float8` (not on by default) adds products of matrices of `float8::F8E4M3` and `float8::F8E5M2` with cuBLASLt.
 //!
 //! `half` (not on by default) adds products of matrices of `half::f16` and `half::bf16`.
 //!
@@ -47,6 +51,7 @@ mod level1;
 mod level2;
 mod level3;
 mod library;
+pub mod lt;
 mod matrix;
 mod operand;
 mod routines;
@@ -60,7 +65,7 @@ pub use num_complex::{Complex32, Complex64};
 
 pub use self::blas::{Blas, MathMode};
 pub use self::element::Element;
-pub use self::error::{CallError, Error, Result, ShapeError};
+pub use self::error::{CallError, Error, PlanError, Result, ShapeError};
 pub use self::layout::{MatrixLayout, Order};
 pub use self::level3::{Batches, Mixed};
 pub use self::library::CuBlas;

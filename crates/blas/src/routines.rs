@@ -192,4 +192,7 @@ routines! {
     geam(operation_a: operation, operation_b: operation, m: dim, n: dim, alpha: input, a: input, lda: dim, beta: input, b: input, ldb: dim, c: output, ldc: dim)
         { cublasSgeam cublasSgeam_64, cublasDgeam cublasDgeam_64,
           cublasCgeam cublasCgeam_64, cublasZgeam cublasZgeam_64 }
+    dgmm(side: side, m: dim, n: dim, a: input, lda: dim, x: input, incx: dim, c: output, ldc: dim)
+        { cublasSdgmm cublasSdgmm_64, cublasDdgmm cublasDdgmm_64,
+          cublasCdgmm cublasCdgmm_64, cublasZdgmm cublasZdgmm_64 }
 }

@@ -8,9 +8,9 @@
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
 //! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and memory resources |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
-//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS |
-//! | `rand` (feature `rand`) | `curium-rand` | the functions of cuRAND |
-//! | `fft` (feature `fft`) | `curium-fft` | the functions of cuFFT |
+//! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS and cuBLASLt |
+//! | `rand` (feature `rand`) | `curium-rand` | random numbers on the device with cuRAND |
+//! | `fft` (feature `fft`) | `curium-fft` | Fourier transforms on the device with cuFFT |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
@@ -39,8 +39,8 @@
 //! - `half`: `half::f16` and `half::bf16` in buffers, arrays and textures, and as kernel parameters.
 //! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
 //! - `blas`: linear algebra on the device with cuBLAS, as `curium::blas`.
-//! - `rand`: the functions of cuRAND, as `curium::rand`.
-//! - `fft`: the functions of cuFFT, as `curium::fft`.
+//! - `rand`: random numbers on the device with cuRAND, as `curium::rand`.
+//! - `fft`: Fourier transforms on the device with cuFFT, as `curium::fft`.
 //!
 //! # Example
 //!

@@ -23,6 +23,9 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
+    /// A shape is not possible, or does not fit the memory.
+    #[error(transparent)]
+    Shape(#[from] Box<ShapeError>),
     /// An operation of the driver failed.
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
@@ -30,6 +33,30 @@ pub enum Error {
 
 /// A function of cuFFT that returned an error.
 pub type CallError = load::CallError<cufftResult>;
+
+/// A shape is not possible, or does not fit the memory. The library was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: {problem}")]
+#[non_exhaustive]
+pub struct ShapeError {
+    /// The operation, such as `Plan::forward`.
+    pub operation: &'static str,
+    /// The problem with the shape, and after `; ` advice, if any.
+    pub problem: Box<str>,
+}
+
+impl ShapeError {
+    #[cold]
+    pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+        Error::Shape(Box::new(Self { operation, problem: problem.into() }))
+    }
+}
+
+impl fmt::Debug for ShapeError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

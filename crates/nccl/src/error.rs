@@ -1,10 +1,15 @@
-//! Errors: which step of the rendezvous failed, why, and what to do about it.
+//! Errors: the operation that failed, the reason, and a hint.
+
+mod library;
 
 use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use curium_driver::sys::load::{LoadError, MissingFunction};
 use thiserror::Error as ThisError;
+
+pub use self::library::{ArgumentError, CallError, TimeoutError};
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -143,6 +148,36 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
+    /// NCCL could not be loaded.
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
+    /// A function of NCCL returned an error.
+    #[error(transparent)]
+    Call(#[from] Box<CallError>),
+    /// The library lacks a function, usually because it is too old.
+    #[error(transparent)]
+    Missing(#[from] MissingFunction),
+    /// The arguments of an operation do not fit together. NCCL was not called.
+    #[error(transparent)]
+    Argument(#[from] Box<ArgumentError>),
+    /// An operation did not complete within the timeout of its communicator, which was aborted.
+    #[error(transparent)]
+    Timeout(#[from] Box<TimeoutError>),
+    /// The communicator was aborted before.
+    #[error(
+        "{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks"
+    )]
+    Aborted {
+        /// The operation.
+        operation: &'static str,
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        size: usize,
+    },
+    /// An operation of the driver failed.
+    #[error(transparent)]
+    Driver(#[from] curium_driver::Error),
     /// The error of an [`Exchange`](crate::Exchange) of another crate.
     #[error(transparent)]
     Exchange(Box<dyn std::error::Error + Send + Sync>),

@@ -1,28 +1,48 @@
-//! The rendezvous of a multi-GPU job.
+//! Several GPUs, processes and machines over NCCL.
 //!
 //! A launcher (`torchrun`, `mpirun`, `srun`, Kubernetes or `curium run`) starts one process per GPU, a *rank*. [`Rendezvous`] reads the
-//! rank from the launcher's environment variables, and [`Exchange::broadcast`] sends a few bytes from rank 0 to all ranks: NCCL's unique
-//! id, for example.
+//! rank from the launcher's environment variables, and sends NCCL's [`UniqueId`] from rank 0 to all ranks. A [`Communicator`] enqueues
+//! collectives and transfers ([`Operation`]) on streams, on buffers of any stream, with checked lengths and types.
 //!
-//! ```
-//! use curium_nccl::{Exchange as _, Rendezvous};
+//! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor starting a program needs it.
 //!
-//! # let variables = |name: &str| match name { "RANK" => Some("0".into()), "WORLD_SIZE" => Some("1".into()), _ => None };
-//! # #[expect(unused_variables)] fn from_environment() -> Result<Rendezvous, curium_nccl::Error> {
+//! ```no_run
+//! use curium_driver::Driver;
+//! use curium_memory::DeviceBuffer;
+//! use curium_nccl::{Communicator, CommunicatorOptions, Nccl, Reduction, Rendezvous};
+//!
 //! let mut rendezvous = Rendezvous::from_environment()?;
-//! # Ok(rendezvous) }
-//! # let mut rendezvous = Rendezvous::from_variables(variables)?;
-//! let mut id = [0; 128];
-//! if rendezvous.rank() == 0 {
-//!     id = [7; 128]; // of `ncclGetUniqueId`
-//! }
-//! rendezvous.broadcast(&mut id)?; // waits for all ranks
-//! assert_eq!(id, [7; 128]);
-//! # Ok::<(), curium_nccl::Error>(())
+//! let context = Driver::load()?.device(rendezvous.local_rank())?.primary_context()?;
+//! let stream = context.stream()?;
+//! let nccl = Nccl::load()?;
+//! let mut communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+//!
+//! let mut gradients = DeviceBuffer::from_slice(&stream, &[1.0_f32; 1024])?;
+//! communicator.all_reduce_in_place(&stream, &mut gradients, Reduction::Average)?;
+//! communicator.synchronize(&stream)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod communicator;
+mod element;
 mod error;
+mod generated;
+mod group;
+mod library;
+mod operation;
+mod reduction;
 mod rendezvous;
+pub mod sys;
+mod unique_id;
 
-pub use self::error::{Error, Result};
+pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
+
+pub use self::communicator::{AbortHandle, Communicator, CommunicatorOptions, Connecting};
+pub use self::element::Element;
+pub use self::error::{ArgumentError, CallError, Error, Result, TimeoutError};
+pub use self::group::Group;
+pub use self::library::Nccl;
+pub use self::operation::Operation;
+pub use self::reduction::Reduction;
 pub use self::rendezvous::{Exchange, Launcher, Rendezvous, Token};
+pub use self::unique_id::UniqueId;

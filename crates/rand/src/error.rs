@@ -23,6 +23,9 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
+    /// An argument is out of range, or does not fit the generator.
+    #[error(transparent)]
+    Argument(#[from] Box<ArgumentError>),
     /// An operation of the driver failed.
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
@@ -30,6 +33,30 @@ pub enum Error {
 
 /// A function of cuRAND that returned an error.
 pub type CallError = load::CallError<curandStatus_t>;
+
+/// An argument is out of range, or does not fit the generator. The library was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: {problem}")]
+#[non_exhaustive]
+pub struct ArgumentError {
+    /// The operation, such as `Generator::normal`.
+    pub operation: &'static str,
+    /// The problem with the values, and after `; ` advice, if any.
+    pub problem: Box<str>,
+}
+
+impl ArgumentError {
+    #[cold]
+    pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+        Error::Argument(Box::new(Self { operation, problem: problem.into() }))
+    }
+}
+
+impl fmt::Debug for ArgumentError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@ mod mixed;
 mod number;
 mod routines;
 
-use curium_blas::sys::{Api, cublasStatus_t};
+use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
 
 use self::call::{Call, Memory, Scalar};
 use self::dense::Dense;
@@ -28,6 +28,11 @@ pub(crate) fn api() -> Api {
     routines::add_to(&mut api);
     mixed::add_to(&mut api);
     api
+}
+
+/// Returns `true` if the handle is live.
+pub(crate) fn has_handle(handle: cublasHandle_t) -> bool {
+    handle::look_up(handle).is_ok()
 }
 
 /// Converts the result of a function to the code that it returns.

@@ -1,11 +1,13 @@
-//! cuBLAS for simulated devices.
+//! cuBLAS, cuBLASLt, cuRAND, cuFFT and NCCL for simulated devices.
 //!
-//! [`cublas`] is a library for [`curium_blas`] that computes on the CPU. Its operations are enqueued on the streams of a
+//! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for [`curium_blas`], [`curium_rand`], [`curium_fft`] and
+//! [`curium_nccl`] that compute on the CPU. Their operations are enqueued on the streams of a
 //! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
-//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use cuBLAS are tested with it without a GPU.
+//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
 //!
-//! It computes with the precision of the type, and its results agree with those of hardware within the error bounds of the operations,
-//! not bit for bit. A function that it does not have is missing from its table: calling it is an error that names the function.
+//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the
+//! operations, not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A function that is not
+//! simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```
 //! use curium_blas::{Blas, Matrix, MatrixMut};
@@ -26,10 +28,20 @@
 //! ```
 
 mod cublas;
+mod cublaslt;
+mod cufft;
+mod curand;
+mod nccl;
 
 use std::sync::OnceLock;
 
 use curium_blas::CuBlas;
+use curium_blas::lt::CuBlasLt;
+use curium_fft::CuFft;
+use curium_nccl::Nccl;
+use curium_rand::CuRand;
+
+pub use self::nccl::{NcclFault, live_communicators};
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -41,5 +53,68 @@ pub fn cublas() -> CuBlas {
     static LIBRARY: OnceLock<CuBlas> = OnceLock::new();
     // SAFETY: the functions are those of this crate, which implement what cuBLAS gives to their names, and live as long as the program.
     let load = || unsafe { CuBlas::from_api(cublas::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuBLASLt for simulated devices: version 13.10, without the functions that are not simulated.
+///
+/// It offers up to three algorithms for a product, one of which needs a workspace.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cublaslt() -> CuBlasLt {
+    static LIBRARY: OnceLock<CuBlasLt> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuBLASLt gives to their names, and live as long as the program.
+    let load = || unsafe { CuBlasLt::from_api(cublaslt::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuRAND for simulated devices: version 10.4, without the functions that are not simulated.
+///
+/// The algorithms are the published ones, except that MTGP32 is MT19937. The numbers are **not the sequences of cuRAND**, which has its own
+/// seeding and order.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn curand() -> CuRand {
+    static LIBRARY: OnceLock<CuRand> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuRAND gives to their names, and live as long as the program.
+    let load = || unsafe { CuRand::from_api(curand::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns cuFFT for simulated devices: version 12.0, without the functions that are not simulated.
+///
+/// Transforms are not normalized, as those of cuFFT. A transform from complex to real numbers overwrites its input.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn cufft() -> CuFft {
+    static LIBRARY: OnceLock<CuFft> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what cuFFT gives to their names, and live as long as the program.
+    let load = || unsafe { CuFft::from_api(cufft::api()) };
+    LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
+}
+
+/// Returns NCCL for simulated devices: version 2.32, for ranks that are threads of one process, or the devices of one thread, without the
+/// functions that are not simulated.
+///
+/// Operations are matched by their number, as NCCL requires. A rank that calls another operation than the others, or one with another
+/// length, gets an error that names both, and the others get it as an asynchronous error. [`NcclFault`] makes a rank fail.
+///
+/// # Panics
+///
+/// Never: the library reports its version.
+#[must_use]
+pub fn nccl() -> Nccl {
+    static LIBRARY: OnceLock<Nccl> = OnceLock::new();
+    // SAFETY: the functions are those of this crate, which implement what NCCL gives to their names, and live as long as the program.
+    let load = || unsafe { Nccl::from_api(nccl::api()) };
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }

@@ -37,10 +37,14 @@ pub struct LibraryOperation {
     pub(crate) name: &'static str,
     pub(crate) operands: Arc<[Operand]>,
     pub(crate) compute: Arc<Compute>,
+    pub(crate) condition: Option<Arc<Condition>>,
 }
 
 /// The computation of an operation: it gets the bytes of each operand, one run after the other.
 type Compute = dyn Fn(&mut [Vec<u8>]) + Send + Sync;
+
+/// A condition that must hold before an operation runs.
+pub(crate) type Condition = dyn Fn() -> bool + Send + Sync;
 
 /// Device memory that an operation reads, writes or both: runs of consecutive bytes.
 #[derive(Clone, Debug)]
@@ -67,7 +71,15 @@ impl LibraryOperation {
         operands: impl IntoIterator<Item = Operand>,
         compute: impl Fn(&mut [Vec<u8>]) + Send + Sync + 'static,
     ) -> Self {
-        Self { name, operands: operands.into_iter().collect(), compute: Arc::new(compute) }
+        Self { name, operands: operands.into_iter().collect(), compute: Arc::new(compute), condition: None }
+    }
+
+    /// Makes the operation wait until `condition` holds, such as the arrival of data from another device. The stream waits meanwhile, and
+    /// other streams go on. The condition is polled.
+    #[must_use]
+    pub fn with_condition(mut self, condition: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.condition = Some(Arc::new(condition));
+        self
     }
 
     /// Enqueues the operation on a stream of a simulator, or adds it to the graph that the stream captures.
@@ -98,6 +110,13 @@ impl LibraryOperation {
         driver.admit(Function::cuStreamSynchronize)?;
         driver.cuStreamSynchronize(handle(stream))
     }
+}
+
+/// Returns the number of the device whose context is current on the calling thread, and the address of that device's simulator, which
+/// differs between simulators. `None` if no context is current.
+#[must_use]
+pub fn current_device() -> Option<(i32, usize)> {
+    slot::drivers().find_map(|driver| Some((driver.current_device()?, Arc::as_ptr(&driver).addr())))
 }
 
 /// Returns the simulator that has a stream.
@@ -149,7 +168,7 @@ impl Operand {
 
 impl fmt::Debug for LibraryOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, operands, compute: _ } = self;
+        let Self { name, operands, compute: _, condition: _ } = self;
         formatter
             .debug_struct("LibraryOperation")
             .field("name", name)

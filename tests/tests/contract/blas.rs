@@ -3,12 +3,15 @@
 
 mod capture;
 mod coverage;
+mod handle;
 mod hostile;
+mod interop;
 mod library_operation;
 mod mixed;
 mod operations;
 mod random;
 mod reference;
+mod wide;
 
 use curium_blas::{Blas, CuBlas};
 use curium_driver::Stream;

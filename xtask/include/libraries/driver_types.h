@@ -2,3 +2,4 @@
 #pragma once
 #include <stddef.h>
 typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::difference::{Difference, Kind};
-use crate::version::{Version, VersionRange};
+use crate::version::{Release, VersionRange};
 
 /// The list in `xtask/allowed-differences.toml`.
 #[derive(Debug, Deserialize)]
@@ -25,12 +25,12 @@ struct Entry {
     reason: String,
 }
 
-/// The result of comparing the differences of one version with the list.
+/// The result of comparing the differences of one release with the list.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) allowed: usize,
     pub(crate) not_allowed: Vec<Difference>,
-    /// Entries that name this version although it does not need them.
+    /// Entries that name this release although it does not need them.
     pub(crate) stale: Vec<String>,
 }
 
@@ -49,8 +49,8 @@ impl Allowed {
         Ok(list)
     }
 
-    /// Sorts the differences of `version` into allowed and not allowed ones.
-    pub(crate) fn judge(&self, version: Version, differences: Vec<Difference>) -> Verdict {
+    /// Sorts the differences of `release` into allowed and not allowed ones.
+    pub(crate) fn judge(&self, release: Release, differences: Vec<Difference>) -> Verdict {
         let mut verdict = Verdict::default();
         let mut needed = BTreeSet::new();
         for difference in differences {
@@ -64,10 +64,10 @@ impl Allowed {
                 needed.extend(matching);
             }
         }
-        let entries = self.difference.iter().enumerate().filter(|(_, entry)| entry.versions.contains(version));
+        let entries = self.difference.iter().enumerate().filter(|(_, entry)| entry.versions.contains(release.version));
         verdict.stale = entries
             .filter(|(index, _)| !needed.contains(index))
-            .map(|(_, entry)| format!("CUDA {version}: no {} {} differs; its entry is stale", entry.kind, entry.name))
+            .map(|(_, entry)| format!("{release}: no {} {} differs; its entry is stale", entry.kind, entry.name))
             .collect();
         verdict
     }
@@ -75,13 +75,16 @@ impl Allowed {
 
 impl Entry {
     fn allows(&self, difference: &Difference) -> bool {
-        self.versions.contains(difference.version) && self.kind == difference.kind && self.name == difference.name
+        self.versions.contains(difference.release.version)
+            && self.kind == difference.kind
+            && self.name == difference.name
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::Version;
 
     const LIST: &str = r#"
         [[difference]]
@@ -91,16 +94,16 @@ mod tests {
         reason = "It only lives inside a union of fixed size."
     "#;
 
-    const VERSION: Version = Version::from_raw(12040);
+    const RELEASE: Release = Release::cuda(Version::from_raw(12040));
 
     fn difference(kind: Kind, name: &str) -> Difference {
-        Difference { version: VERSION, kind, name: name.to_owned(), detail: String::new() }
+        Difference { release: RELEASE, kind, name: name.to_owned(), detail: String::new() }
     }
 
     #[test]
     fn listed_difference_is_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
-        let verdict = list.judge(VERSION, vec![difference(Kind::Size, "CUpair_st")]);
+        let verdict = list.judge(RELEASE, vec![difference(Kind::Size, "CUpair_st")]);
         assert_eq!((verdict.allowed, verdict.not_allowed.len(), verdict.stale.len()), (1, 0, 0));
     }
 
@@ -108,16 +111,16 @@ mod tests {
     fn difference_of_another_kind_or_name_is_not_allowed() {
         let list = Allowed::parse(LIST).expect("the list is valid");
         let found = vec![difference(Kind::Alignment, "CUpair_st"), difference(Kind::Size, "CUother_st")];
-        let verdict = list.judge(VERSION, found.clone());
+        let verdict = list.judge(RELEASE, found.clone());
         assert_eq!(verdict.not_allowed, found);
     }
 
     #[test]
     fn entry_that_a_version_does_not_need_is_stale_there_only() {
         let list = Allowed::parse(LIST).expect("the list is valid");
-        let stale = list.judge(VERSION, Vec::new()).stale;
+        let stale = list.judge(RELEASE, Vec::new()).stale;
         assert_eq!(stale, ["CUDA 12.4: no size CUpair_st differs; its entry is stale"]);
-        assert!(list.judge(Version::from_raw(13000), Vec::new()).stale.is_empty());
+        assert!(list.judge(Release::cuda(Version::from_raw(13000)), Vec::new()).stale.is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::surface::Surface;
 use super::{generate, libraries, matrix};
 use crate::package::Pins;
 use crate::stale;
-use crate::version::Version;
+use crate::version::{Release, Version};
 
 /// The command that fixes a stale file.
 const REPAIR: &str = "cargo xtask bindings generate";
@@ -68,6 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec<Row>> {
     let (ours, versions) = Surface::read_generated(folder)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences.toml"))?;
+    let judge = |release, theirs| allowed.judge(release, compare(release, theirs, &ours, &versions));
     let rows = headers.iter().map(|(version, header)| {
         let theirs = &header.surface;
         Row {
@@ -75,7 +76,7 @@ fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec
             functions: theirs.functions.len(),
             records: theirs.records.len(),
             constants: theirs.constants.len(),
-            verdict: allowed.judge(*version, compare(*version, theirs, &ours, &versions)),
+            verdict: judge(Release::cuda(*version), theirs),
         }
     });
     Ok(rows.collect())

@@ -1,4 +1,4 @@
-//! The differences between the ABI of one CUDA version and ours.
+//! The differences between the ABI of one release and ours.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::structure::Structure;
 use super::surface::{Record, Surface, Versions};
-use crate::version::Version;
+use crate::version::Release;
 
 /// The kind of difference.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
@@ -30,32 +30,32 @@ pub(crate) enum Kind {
     Since,
 }
 
-/// A difference between a CUDA version and our bindings.
+/// A difference between a release and our bindings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
-    pub(crate) version: Version,
+    pub(crate) release: Release,
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    /// The declarations of CUDA and of our bindings.
+    /// The declarations of the release and of our bindings.
     pub(crate) detail: String,
 }
 
-/// Collects the differences of one version.
+/// Collects the differences of one release.
 struct Comparison<'a> {
-    version: Version,
+    release: Release,
     theirs: &'a Surface,
     ours: &'a Surface,
     found: Vec<Difference>,
 }
 
-/// Returns every difference of `theirs`, CUDA `version`, from `ours`. Additional items of ours are not differences.
+/// Returns every difference of `theirs`, the declarations of `release`, from `ours`. Additional items of ours are not differences.
 pub(crate) fn compare(
-    version: Version,
+    release: Release,
     theirs: &Surface,
     ours: &Surface,
     versions: &BTreeMap<String, Versions>,
 ) -> Vec<Difference> {
-    let mut comparison = Comparison { version, theirs, ours, found: Vec::new() };
+    let mut comparison = Comparison { release, theirs, ours, found: Vec::new() };
     comparison.functions();
     comparison.records();
     comparison.constants();
@@ -69,9 +69,15 @@ impl Comparison<'_> {
         for (name, theirs) in &self.theirs.functions {
             let found = text(theirs);
             match self.ours.functions.get(name) {
-                None => self.report(Kind::Function, name, format!("CUDA has `{found}`, we lack it")),
+                None => {
+                    self.report(Kind::Function, name, format!("{} has `{found}`, we lack it", self.release.product))
+                }
                 Some(ours) if !structure.same_signature(theirs, ours) => {
-                    self.report(Kind::Function, name, format!("CUDA has `{found}`, we have `{}`", text(ours)));
+                    self.report(
+                        Kind::Function,
+                        name,
+                        format!("{} has `{found}`, we have `{}`", self.release.product, text(ours)),
+                    );
                 }
                 Some(_) => {}
             }
@@ -92,16 +98,17 @@ impl Comparison<'_> {
             [(Kind::Size, theirs.size, ours.size), (Kind::Alignment, theirs.alignment, ours.alignment)]
         {
             if theirs != ours {
-                self.report(kind, name, format!("{theirs} bytes in CUDA, {ours} with us"));
+                self.report(kind, name, format!("{theirs} bytes in {}, {ours} with us", self.release.product));
             }
         }
+        let product = self.release.product;
         let structure = Structure::new(self.theirs, self.ours);
         for (field, theirs) in &theirs.fields {
             let found = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
             let detail = match ours.fields.get(field) {
-                None => format!("CUDA has {found}, we lack it"),
+                None => format!("{product} has {found}, we lack it"),
                 Some(ours) if theirs.offset != ours.offset || !structure.same_type(&theirs.ty, &ours.ty) => {
-                    format!("CUDA has {found}, we have `{}` at offset {}", text(&ours.ty), ours.offset)
+                    format!("{product} has {found}, we have `{}` at offset {}", text(&ours.ty), ours.offset)
                 }
                 Some(_) => continue,
             };
@@ -110,11 +117,12 @@ impl Comparison<'_> {
     }
 
     fn constants(&mut self) {
+        let product = self.release.product;
         for (name, theirs) in &self.theirs.constants {
             match self.ours.constants.get(name) {
-                None => self.report(Kind::Constant, name, format!("{} in CUDA, we lack it", theirs.value)),
+                None => self.report(Kind::Constant, name, format!("{} in {product}, we lack it", theirs.value)),
                 Some(ours) if theirs.value != ours.value => {
-                    self.report(Kind::Constant, name, format!("{} in CUDA, {} with us", theirs.value, ours.value));
+                    self.report(Kind::Constant, name, format!("{} in {product}, {} with us", theirs.value, ours.value));
                 }
                 Some(_) => {}
             }
@@ -124,25 +132,17 @@ impl Comparison<'_> {
     fn dates(&mut self, versions: &BTreeMap<String, Versions>) {
         for (name, dated) in versions {
             let present = self.theirs.functions.contains_key(name);
-            if present && !dated.contain(self.version) {
-                self.report(
-                    Kind::Since,
-                    name,
-                    format!("dated to {}, but CUDA {} has it", dated.in_words(), self.version),
-                );
+            if present && !dated.contain(self.release.version) {
+                self.report(Kind::Since, name, format!("dated to {}, but {} has it", dated.in_words(), self.release));
             }
-            if !present && dated.contain(self.version) {
-                self.report(
-                    Kind::Since,
-                    name,
-                    format!("dated to {}, but CUDA {} lacks it", dated.in_words(), self.version),
-                );
+            if !present && dated.contain(self.release.version) {
+                self.report(Kind::Since, name, format!("dated to {}, but {} lacks it", dated.in_words(), self.release));
             }
         }
     }
 
     fn report(&mut self, kind: Kind, name: &str, detail: String) {
-        self.found.push(Difference { version: self.version, kind, name: name.to_owned(), detail });
+        self.found.push(Difference { release: self.release, kind, name: name.to_owned(), detail });
     }
 }
 
@@ -162,8 +162,8 @@ impl fmt::Display for Kind {
 
 impl fmt::Display for Difference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, kind, name, detail } = self;
-        write!(formatter, "CUDA {version}: {kind} {name}: {detail}")
+        let Self { release, kind, name, detail } = self;
+        write!(formatter, "{release}: {kind} {name}: {detail}")
     }
 }
 

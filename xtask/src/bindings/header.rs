@@ -62,7 +62,10 @@ pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
 /// our headers, which replace the system's. The library's own version is not part of its interface.
 pub(crate) fn declarations_of(clang: &Clang, path: &Path, folders: &[PathBuf], items: &str) -> Result<String> {
     let arguments = folders.iter().map(|folder| format!("-isystem{}", folder.display())).collect();
-    finished(builder(clang, path, arguments, items)?.blocklist_var("CU[A-Z]+_VER(SION|_[A-Z]+)"))
+    finished(
+        builder(clang, path, arguments, items)?
+            .blocklist_var("CU[A-Z]+_VER(SION|_[A-Z]+)|NCCL_(MAJOR|MINOR|PATCH|SUFFIX|VERSION_CODE)"),
+    )
 }
 
 /// Returns the include folder that replaces the system's headers.

@@ -13,7 +13,7 @@ use super::header::{Clang, Header, declarations_of};
 use super::surface::{Surface, Versions};
 use crate::package::{CudaVersion, Pins};
 use crate::stale;
-use crate::version::Version;
+use crate::version::{Release, Version};
 
 /// A library with a C interface of its own.
 struct Library {
@@ -22,6 +22,8 @@ struct Library {
     /// The crate that calls it.
     of: &'static str,
     header: Declared,
+    /// The product whose versions date the functions: CUDA, or the library if it follows no CUDA version.
+    product: &'static str,
     /// The pattern of the library's own declarations.
     items: &'static str,
     /// The files that list functions. A function belongs to the last list whose prefix its name has.
@@ -33,7 +35,8 @@ struct Library {
 enum Declared {
     /// This header of the package, which includes nothing of the CUDA toolkit.
     Alone(&'static str),
-    /// Ours of this name in `xtask/include/libraries`, which includes those of the package and of the CUDA toolkit.
+    /// Ours of this name in `xtask/include/libraries`, which includes those of the package and of the CUDA toolkit: the newest one
+    /// if the library does not follow CUDA's versions.
     WithToolkit(&'static str),
 }
 
@@ -45,11 +48,12 @@ struct List {
     prefix: &'static str,
 }
 
-const LIBRARIES: [Library; 5] = [
+const LIBRARIES: [Library; 6] = [
     Library {
         name: "nvrtc",
         of: "nvrtc",
         header: Declared::Alone("nvrtc.h"),
+        product: "CUDA",
         items: "_?(nvrtc|NVRTC)[A-Za-z_0-9]*",
         lists: &[List { name: "nvrtc", file: "functions.rs", prefix: "" }],
         pins: |pins| &pins.nvrtc,
@@ -58,6 +62,7 @@ const LIBRARIES: [Library; 5] = [
         name: "nvjitlink",
         of: "nvrtc",
         header: Declared::Alone("nvJitLink.h"),
+        product: "CUDA",
         items: "(__)?(nvJitLink|NVJITLINK)[A-Za-z_0-9]*",
         lists: &[List { name: "nvjitlink", file: "functions.rs", prefix: "" }],
         pins: |pins| &pins.nvjitlink,
@@ -66,6 +71,7 @@ const LIBRARIES: [Library; 5] = [
         name: "cublas",
         of: "blas",
         header: Declared::WithToolkit("cublas_all.h"),
+        product: "CUDA",
         items: "(cublas|CUBLAS)[A-Za-z_0-9]*",
         lists: &[
             List { name: "cublas", file: "functions.rs", prefix: "" },
@@ -77,6 +83,7 @@ const LIBRARIES: [Library; 5] = [
         name: "curand",
         of: "rand",
         header: Declared::WithToolkit("curand_all.h"),
+        product: "CUDA",
         items: "(curand|CURAND)[A-Za-z_0-9]*",
         lists: &[List { name: "curand", file: "functions.rs", prefix: "" }],
         pins: |pins| &pins.curand,
@@ -85,9 +92,19 @@ const LIBRARIES: [Library; 5] = [
         name: "cufft",
         of: "fft",
         header: Declared::WithToolkit("cufft_all.h"),
+        product: "CUDA",
         items: "(cufft|CUFFT)[A-Za-z_0-9]*",
         lists: &[List { name: "cufft", file: "functions.rs", prefix: "" }],
         pins: |pins| &pins.cufft,
+    },
+    Library {
+        name: "nccl",
+        of: "nccl",
+        header: Declared::WithToolkit("nccl_all.h"),
+        product: "NCCL",
+        items: "(nccl|NCCL)[A-Za-z_0-9]*",
+        lists: &[List { name: "nccl", file: "functions.rs", prefix: "" }],
+        pins: |pins| &pins.nccl,
     },
 ];
 
@@ -112,7 +129,7 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
         let folder = library.folder();
         files.insert(folder.join("types.rs"), render_types(newest)?);
         for (index, list) in library.lists.iter().enumerate() {
-            let text = list.render(headers, |name| library.list_of(name) == index)?;
+            let text = list.render(library.product, headers, |name| library.list_of(name) == index)?;
             files.insert(folder.join(list.file), text);
         }
     }
@@ -124,8 +141,8 @@ pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &s
     let headers = parse(clang, pins, versions)?;
     let allowed = Allowed::read(&crate::root().join("xtask/allowed-differences-libraries.toml"))?;
     let mut reasons = Vec::new();
-    for (version, differences) in differences(&headers)? {
-        let verdict = allowed.judge(version, differences);
+    for (release, differences) in differences(&headers)? {
+        let verdict = allowed.judge(release, differences);
         reasons.extend(verdict.not_allowed.iter().map(ToString::to_string));
         reasons.extend(verdict.stale);
     }
@@ -141,13 +158,14 @@ pub(crate) fn check(clang: &Clang, pins: &Pins, versions: &[Version], repair: &s
     Ok(reasons)
 }
 
-/// Returns the differences of each version from our bindings, for all libraries.
-fn differences(headers: &Headers) -> Result<BTreeMap<Version, Vec<Difference>>> {
+/// Returns the differences of each release from our bindings, for all libraries.
+fn differences(headers: &Headers) -> Result<BTreeMap<Release, Vec<Difference>>> {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let (ours, versions) = Surface::read_generated(&library.folder())?;
         for (version, header) in headers {
-            found.entry(*version).or_default().extend(compare(*version, &header.surface, &ours, &versions));
+            let release = Release { product: library.product, version: *version };
+            found.entry(release).or_default().extend(compare(release, &header.surface, &ours, &versions));
         }
     }
     Ok(found)
@@ -168,11 +186,12 @@ impl Library {
             Declared::Alone(name) => (cuda.package.header(name)?, Vec::new()),
             Declared::WithToolkit(name) => {
                 let ours = crate::root().join("xtask/include/libraries");
-                let toolkit = pins.cuda(cuda.version)?.include()?;
+                let toolkit = if self.product == "CUDA" { pins.cuda(cuda.version)? } else { pins.newest()? };
+                let toolkit = toolkit.include()?;
                 (ours.join(name), vec![ours, cuda.package.headers()?, toolkit])
             }
         };
-        let text = declarations_of(clang, &path, &folders, self.items)?;
+        let text = without_versions(&declarations_of(clang, &path, &folders, self.items)?);
         let mut header = Header::read(text).with_context(|| format!("{} {}", self.name, cuda.version))?;
         let functions = std::mem::take(&mut header.surface.functions);
         header.surface.functions = functions.into_iter().map(|(name, function)| unversioned(&name, function)).collect();
@@ -182,12 +201,17 @@ impl Library {
 
 impl List {
     /// Returns the list of the functions that any version has, as a macro that hands it to a callback macro.
-    fn render(&self, headers: &BTreeMap<Version, Header>, is_listed: impl Fn(&str) -> bool) -> Result<String> {
+    fn render(
+        &self,
+        product: &str,
+        headers: &BTreeMap<Version, Header>,
+        is_listed: impl Fn(&str) -> bool,
+    ) -> Result<String> {
         let functions: BTreeMap<_, _> = headers.values().flat_map(|header| &header.surface.functions).collect();
         let macro_name = format!("for_each_{}_function", self.name);
         let mut text = format!(
             "{FIRST_LINE}/// Calls `$callback!` with every function of the library: `fn name(parameter: Type, …) -> Type = since;`, or\n\
-             /// `= since ..= last;` where newer versions lack it. These are CUDA versions (1000 × major + 10 × minor): the one that\n\
+             /// `= since ..= last;` where newer versions lack it. These are {product} versions (1000 × major + 10 × minor): the one that\n\
              /// introduced the function, and the last one that has it.\n\
              macro_rules! {macro_name} {{\n    ($callback:ident) => {{\n        $callback! {{\n"
         );
@@ -210,6 +234,21 @@ impl Versions {
         let is_newest = headers.keys().next_back() == Some(&last);
         Self { since, last: (!is_newest).then_some(last) }
     }
+}
+
+/// NCCL puts the version that last changed a struct into its tag: `ncclConfig_v23100`. Here the struct of every version has one name, so
+/// that its fields are compared.
+fn without_versions(declarations: &str) -> String {
+    let mut parts = declarations.split("_v");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let ends = !part[digits..].starts_with(|next: char| next == '_' || next.is_alphanumeric());
+        let is_version = digits == 5 && ends;
+        text.push_str(if is_version { "" } else { "_v" });
+        text.push_str(&part[if is_version { digits } else { 0 }..]);
+    }
+    text
 }
 
 /// nvJitLink declares `__nvJitLinkCreate_12_4`, and exports that of each version that it is compatible with; here all are
@@ -236,6 +275,15 @@ mod tests {
         let (name, function) = unversioned("__nvJitLinkCreate_12_0", signature("fn __nvJitLinkCreate_12_0()"));
         assert_eq!((name.as_str(), function.ident.to_string().as_str()), ("nvJitLinkCreate", "nvJitLinkCreate"));
         assert_eq!(unversioned("nvJitLinkVersion", signature("fn nvJitLinkVersion()")).0, "nvJitLinkVersion");
+    }
+
+    #[test]
+    fn version_in_a_tag_is_taken_off() {
+        assert_eq!(
+            without_versions("a: ncclConfig_v23100, b: *mut ncclConfig_v21700"),
+            "a: ncclConfig, b: *mut ncclConfig"
+        );
+        assert_eq!(without_versions("cublasCreate_v2(x_v21700a, y_value)"), "cublasCreate_v2(x_v21700a, y_value)");
     }
 
     #[test]

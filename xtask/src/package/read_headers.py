@@ -17,7 +17,7 @@ from pip._internal.network.lazy_wheel import LazyZipOverHTTP
 from pip._internal.network.session import PipSession
 
 PACKAGE, RELEASE, SHA256, FOLDER = sys.argv[1:]
-NOT_DECLARATIONS = ("cublas.h", "cublasXt.h", "nvblas.h", "cufftw.h")
+NOT_DECLARATIONS = ("cublas.h", "cublasXt.h", "nvblas.h", "cufftw.h", "nccl_net.h", "nccl_device.h", "nccl_device_wrapper.h")
 
 session = PipSession()
 index = os.environ.get("PIP_INDEX_URL", PyPI.simple_url)

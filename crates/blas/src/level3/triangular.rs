@@ -105,5 +105,5 @@ pub(super) fn same_shape(operation: &'static str, b: Stored, c: Stored) -> Resul
     if (b.rows(), b.columns()) == (c.rows(), c.columns()) {
         return Ok(());
     }
-    Err(ShapeError::refused(operation, format!("the shapes differ (b is {b}, c is {c})")))
+    Err(ShapeError::refused(operation, format!("the shapes differ (the factor is {b}, c is {c})")))
 }

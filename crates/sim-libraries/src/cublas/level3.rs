@@ -136,6 +136,32 @@ pub(super) unsafe fn geam<T: Number>(
     })
 }
 
+pub(super) unsafe fn dgmm<T: Number>(
+    mut call: Call,
+    side: cublasSideMode_t,
+    m: i64,
+    n: i64,
+    a: *const T,
+    lda: i64,
+    x: *const T,
+    incx: i64,
+    c: *mut T,
+    ldc: i64,
+) -> Result {
+    let (is_left, m, n) = (is_left(side)?, size(m)?, size(n)?);
+    if m == 0 || n == 0 {
+        return Ok(());
+    }
+    let x = call.vector(Read, x, if is_left { m } else { n } as i64, incx)?;
+    let a = call.matrix(Read, a, (m, n), lda)?;
+    let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
+    call.enqueue(move |memory| {
+        let (a, x) = (memory.matrix::<T>(a), memory.vector::<T>(x));
+        let product = |row, column| a.at(row, column) * x[if is_left { row } else { column }];
+        memory.set_matrix(c, &Dense::from_fn(m, n, product));
+    })
+}
+
 /// Declares the products of a symmetric or Hermitian matrix and a general one.
 macro_rules! product {
     ($name:ident, $other:expr) => {

@@ -1,5 +1,7 @@
 //! Operations of libraries.
 
+use std::sync::Arc;
+
 use curium_sys::{CUresult, CUstream_st, Function};
 
 use crate::argument::Pointer;
@@ -7,6 +9,7 @@ use crate::driver::graph::{Content, Touched};
 use crate::driver::{Driver, Result};
 use crate::exec::{Access, Report, ReportKind};
 use crate::library_operation::{LibraryOperation, Operand, Run};
+use crate::schedule::Work;
 
 impl Driver {
     /// Returns `true` if a handle is that of a stream of this driver; a default stream is one of the driver whose context is current.
@@ -15,11 +18,22 @@ impl Driver {
         !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
     }
 
+    /// Returns the device whose context is current.
+    pub(crate) fn current_device(&self) -> Option<i32> {
+        let current = self.current().ok()?;
+        i32::try_from(self.lock().context(current).ok()?.device).ok()
+    }
+
     /// Enqueues an operation as if it were a kernel.
     pub(crate) fn enqueue_operation(&self, operation: LibraryOperation, stream: Pointer<CUstream_st>) -> Result {
         self.admit(Function::cuLaunchKernel)?;
         let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
+        if !state.is_capturing(stream)
+            && let Some(wait) = operation.wait()
+        {
+            self.queue(&mut state, stream, wait);
+        }
         self.put(&mut state, stream, Content::Library(operation))
     }
 }
@@ -36,6 +50,12 @@ impl LibraryOperation {
                 .collect()
         };
         self.operands.iter().flat_map(|operand| -> Vec<_> { of(operand) }).collect()
+    }
+
+    /// Returns the wait for its condition.
+    pub(crate) fn wait(&self) -> Option<Work> {
+        let condition = Arc::clone(self.condition.as_ref()?);
+        Some(Work::Wait(Box::new(move |_| Ok(condition()))))
     }
 
     /// Runs the operation; an access that fails becomes the sticky code of the device.

@@ -2,6 +2,8 @@
 //!
 //! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
 
+mod run_places;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +13,7 @@ use super::unwritten::WrittenCache;
 use super::watch::Watcher;
 pub(crate) use super::word::Word;
 use super::written::Written;
+pub(crate) use run_places::RunPlaces;
 
 /// A range of device addresses and its host memory.
 #[derive(Clone, Copy, Debug)]
@@ -109,10 +112,13 @@ impl SegmentCache {
     }
 }
 
+/// The panic message of an access without a check of its bounds.
+const UNCHECKED: &str = "an access was not checked before it was made";
+
 /// Bytes of a segment that are in bounds.
 ///
-/// Created only by [`Segment::place`]. The provider of the segment guarantees that the bytes are valid until the launch ends, and no
-/// handler keeps a value beyond its instruction.
+/// Created only by [`Segment::place`] and [`RunPlaces::at`]. The provider of the segment guarantees that the bytes are valid until the
+/// launch ends, and no handler keeps a value beyond its instruction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostBytes {
     start: *mut u8,
@@ -173,10 +179,7 @@ impl HostBytes {
     #[inline(always)]
     fn half<T: Word>(self) -> *mut T {
         let pointer = self.start.cast::<T>();
-        assert!(
-            HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(),
-            "an access was not checked before it was made"
-        );
+        assert!(HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
         pointer
     }
 
@@ -198,7 +201,7 @@ impl HostBytes {
     fn word_at<T: Word>(self, offset: u64) -> *mut T {
         let pointer = self.start.wrapping_add(offset as usize).cast::<T>();
         let is_inside = offset <= self.len && self.len - offset >= T::SIZE;
-        assert!(is_inside && pointer.is_aligned(), "an access was not checked before it was made");
+        assert!(is_inside && pointer.is_aligned(), "{UNCHECKED}");
         pointer
     }
 
@@ -212,10 +215,7 @@ impl HostBytes {
     #[inline(always)]
     fn word<T: Word>(self, index: usize) -> *mut T {
         let pointer = self.start.cast::<T>().wrapping_add(index);
-        assert!(
-            (index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(),
-            "an access was not checked before it was made"
-        );
+        assert!((index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
         pointer
     }
 }

@@ -169,7 +169,7 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
 /// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
 #[inline(always)]
 pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some((step, places)) = unit.runs.places::<T::Word>(op, unit.active, false) else {
+    let Some((step, places)) = unit.runs.places(op, unit.active, false) else {
         return false;
     };
     load_places::<T, D, WIDE>(unit, op, step, places);
@@ -187,10 +187,16 @@ fn load_places<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &O
         } else if step == 0 {
             *target = [D::truncate(T::extend(bytes.load(0))); HALF];
         } else {
-            for (lane, value) in target.iter_mut().enumerate() {
-                *value = D::truncate(T::extend(bytes.load_at(lane as u64 * step)));
-            }
+            load_spaced::<T, D>(target, bytes, step);
         }
+    }
+}
+
+/// Loads elements of vectors. It is no part of the handlers, which would save registers for it.
+#[inline(never)]
+fn load_spaced<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, step: u64) {
+    for (lane, value) in target.iter_mut().enumerate() {
+        *value = D::truncate(T::extend(bytes.load_at(lane as u64 * step)));
     }
 }
 
@@ -207,7 +213,7 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
 /// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
 #[inline(always)]
 pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
-    let Some((step, places)) = unit.runs.places::<T>(op, unit.active, true) else {
+    let Some((step, places)) = unit.runs.places(op, unit.active, true) else {
         return false;
     };
     store_places::<T, S, WIDE>(unit, op, step, places);

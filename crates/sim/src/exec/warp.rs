@@ -5,9 +5,11 @@
 //! control-flow analysis, so irreducible branches, recursion and indirect calls need no special treatment. A fragment that loops while
 //! others wait yields after a number of backward branches, so a lane can wait for another lane of its own warp.
 
+mod path;
+
 use super::block::BlockState;
 use super::copies::Copies;
-use super::definedness::{self, Found};
+use super::definedness::Found;
 use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
@@ -255,68 +257,6 @@ impl Warp {
         })
     }
 
-    /// Executes a fragment's instructions in sequence while all its lanes stay together.
-    fn follow(&mut self, index: usize, fuel: &mut u32, block: &mut BlockState, worker: &mut Worker<'_>) -> Stop {
-        let alone = self.fragments.len() == 1;
-        let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
-        let mut meeting = meeting_point(&self.fragments, index, pc + 1);
-        let frame = &mut self.frames[frame as usize];
-        let function = worker.function(frame.function);
-        let code = &function.code[..];
-        let mut unit = worker.unit(frame, &mut self.state, block);
-        let mut executed = 0u64;
-        let outcome = loop {
-            let op = &code[pc as usize];
-            let finds_undefined = unit.frame.undefined.is_some();
-            if finds_undefined && let Some(control) = definedness::check_guard(&mut unit, op, mask) {
-                break Outcome::Control(control, unit.active);
-            }
-            executed += 1;
-            // Most instructions have no guard.
-            let active = if op.guard == 0 { mask } else { mask & (unit.frame.predicate(op.guard) ^ op.negate) };
-            if active != mask && active == 0 {
-                pc += 1;
-            } else if active != mask && op.splits {
-                break Outcome::Split(active);
-            } else {
-                unit.active = active;
-                if finds_undefined
-                    && let Some(flow) = Worker::flow(function, pc)
-                    && let Some(control) = definedness::follow(&mut unit, op, flow)
-                {
-                    break Outcome::Control(control, active);
-                }
-                // SAFETY: the functions that make handlers picked this one by the features of the
-                // processor.
-                match unsafe { (op.run)(&mut unit, op) } {
-                    Control::Next => pc += 1,
-                    Control::Branch if active == mask => {
-                        let back = op.imm as u32 <= pc;
-                        pc = op.imm as u32;
-                        if back {
-                            *fuel -= 1;
-                            turns += u32::from(!alone);
-                            if *fuel == 0 || !alone && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc))
-                            {
-                                break Outcome::Back;
-                            }
-                            if !alone {
-                                meeting = meeting_point(&self.fragments, index, pc);
-                            }
-                        }
-                    }
-                    control => break Outcome::Control(control, active),
-                }
-            }
-            if pc >= meeting {
-                break Outcome::Met;
-            }
-        };
-        let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
-        worker.count(executed, mask);
-        Stop { outcome, pc, turns, needed, wait, trap }
-    }
-
     /// Performs the control effect of the last instruction of a path.
     fn settle(
         &mut self,
@@ -383,17 +323,4 @@ impl Warp {
             fragment.state = State::Barrier { index: wait.barrier, phase };
         }
     }
-}
-
-/// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
-fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
-    let this = &fragments[index];
-    let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
-    others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
-}
-
-/// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs first.
-fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
-    let depth = fragments[index].depth;
-    fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
 }

@@ -57,13 +57,15 @@ macro_rules! toolkit_packages {
     };
 }
 
-/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its table
-/// that [`call!`](crate::call) requires.
+/// Declares the type of a loaded library, with the methods `load`, `load_from`, `from_api`, `version` and `api`, and the methods of its
+/// table that [`call!`](crate::call) requires.
 ///
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
 /// functions. The error type converts from `Box<LoadError>`, [`CallError`](crate::load::CallError) of the status type and
 /// [`MissingFunction`](crate::load::MissingFunction). `version` is a function from the table to a `Result` with the
-/// [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds `versions_of: "NAME"`.
+/// [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds `versions_of: "NAME"`,
+/// and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of a function and the
+/// code to a `Result`.
 ///
 /// ```
 /// # mod example {
@@ -134,6 +136,7 @@ macro_rules! declare_library {
             success: $status:ident::$success:ident,
             error: $error:ty,
             $(versions_of: $versions_of:literal,)?
+            $(check: $check:path,)?
         }
     ) => {
         $(#[$attribute])*
@@ -234,7 +237,7 @@ macro_rules! declare_library {
                 if code == $status::$success {
                     Ok(())
                 } else {
-                    Err($crate::load::CallError::new(function, code, code.0).into())
+                    $crate::declare_library!(@failed $($check)?, self, function, code)
                 }
             }
 
@@ -246,5 +249,11 @@ macro_rules! declare_library {
                     .into()
             }
         }
+    };
+    (@failed , $api:ident, $function:ident, $code:ident) => {
+        Err($crate::load::CallError::new($function, $code, $code.0).into())
+    };
+    (@failed $check:path, $api:ident, $function:ident, $code:ident) => {
+        $check($api, $function, $code)
     };
 }

@@ -17,7 +17,7 @@ use super::random::Random;
 use super::reference::Number;
 
 /// Returns the functions with 32-bit sizes, and those with 64-bit sizes, in the list of routines.
-fn listed() -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+pub(super) fn listed() -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
     const LIST: &str = include_str!("../../../../crates/blas/src/routines.rs");
     let words = LIST.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let functions = Api::FUNCTIONS.iter().map(curium_sys::ExportedFunction::name).collect::<BTreeSet<_>>();
@@ -74,8 +74,14 @@ fn every_listed_function_is_reached_by_a_check() {
 }
 
 /// Returns the simulated library without some functions.
-fn without(names: &BTreeSet<&'static str>) -> CuBlas {
-    let library = curium_sim_libraries::cublas();
+pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
+    let api = table(&curium_sim_libraries::cublas(), |name| !names.contains(name));
+    // SAFETY: the functions are those of the library, which live as long as the program.
+    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
+}
+
+/// Copies the functions of a library whose names `has` accepts.
+pub(super) fn table(library: &CuBlas, has: impl Fn(&str) -> bool) -> Api {
     let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
     let address = |name: &std::ffi::CStr| {
         let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
@@ -83,12 +89,10 @@ fn without(names: &BTreeSet<&'static str>) -> CuBlas {
         let slot = unsafe { slots.add(index) };
         // SAFETY: the slot is a live function pointer or null.
         let address = unsafe { slot.read() };
-        if name.to_str().is_ok_and(|name| names.contains(name)) { std::ptr::null() } else { address }
+        if name.to_str().is_ok_and(&has) { address } else { std::ptr::null() }
     };
     // SAFETY: the functions are those of the library, which live as long as the program.
-    let api = unsafe { Api::from_resolver(address) };
-    // SAFETY: as above.
-    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
+    unsafe { Api::from_resolver(address) }
 }
 
 #[test]

@@ -47,6 +47,12 @@ fn shapes_that_do_not_agree_are_refused() {
         let c = &mut MatrixMut::column_major(&mut result, 3, 3).expect("it fits");
         assert_refused(blas.gemm(1.0, matrix, matrix, 0.0, c), &["Blas::gemm", "a is 3 × 4, b is 3 × 4, c is 3 × 3"]);
         assert_refused(blas.geam(1.0, matrix, 1.0, matrix, c), &["a is 3 × 4"]);
+        let two = Vector::strided(&buffer, 2, 1).expect("it fits");
+        let square = Matrix::column_major(&buffer, 3, 3).expect("it fits");
+        assert_refused(
+            blas.dgmm(Side::Left, square, two, c),
+            &["Blas::dgmm", "a is 3 × 3, x has 2 elements, side Left"],
+        );
         assert_refused(blas.symm(1.0, Side::Left, Triangle::Upper, matrix, matrix, 0.0, c), &["not square (3 × 4)"]);
         assert_refused(blas.trsm(1.0, Side::Left, Triangle::Upper, Diagonal::Unit, matrix, c), &["not square"]);
         assert_refused(blas.syrk(1.0, matrix.transposed(), 0.0, Triangle::Upper, c), &["a is 4 × 3, c is 3 × 3"]);

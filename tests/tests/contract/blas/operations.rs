@@ -34,7 +34,7 @@ pub(super) fn checks<T: Number>() -> Vec<(&'static str, Check<T>)> {
     checks! {
         level1: axpy scal scal_real copy swap rot dot dot_conjugated nrm2 asum index_of_max index_of_min;
         level2: gemv ger ger_conjugated symv hemv syr her syr2 her2 trmv trsv;
-        level3: gemm gemm_strided_batched geam symm hemm syrk herk syr2k her2k trmm trsm;
+        level3: gemm gemm_strided_batched geam dgmm symm hemm syrk herk syr2k her2k trmm trsm;
     }
 }
 

@@ -135,6 +135,13 @@ impl Step {
                 let (step, conditions) = (self.clone(), Arc::clone(conditions));
                 Work::Device(Box::new(move |driver| step.run(driver, &conditions)))
             }
+            Content::Library(operation) if operation.condition.is_some() => {
+                let wait = operation.wait().map(|wait| state.schedule.submit(place, after, wait));
+                let after: Vec<_> = wait.map_or_else(|| after.to_vec(), |wait| vec![wait]);
+                let operation = operation.clone();
+                let work = Work::Device(Box::new(move |driver| operation.run(driver)));
+                return vec![state.schedule.submit(place, &after, work)];
+            }
             content => {
                 let (content, conditions) = (content.clone(), Arc::clone(conditions));
                 Work::Device(Box::new(move |driver| content.run(driver, Some(&conditions))))

@@ -33,6 +33,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// Returns `true` if the offset is a multiple of an alignment.
+    fn is_aligned(self, align: u64) -> bool {
+        self.offset & (align - 1) == 0
+    }
+
     /// Returns `true` if the address register is in this slot.
     fn is(self, slot: Slot) -> bool {
         slot == if self.narrow { Slot::Word(self.row) } else { Slot::Double(self.row) }
@@ -69,7 +74,7 @@ impl Lowerer<'_> {
             let runs = self.runs_slot(target, align);
             let manner = match runs {
                 _ if uniform => Manner::Uniform,
-                RunsSlot::Reuse(_) => Manner::Again,
+                RunsSlot::Reuse(_) if target.is_aligned(align) => Manner::Again,
                 _ => Manner::Anywhere,
             };
             let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
@@ -104,7 +109,7 @@ impl Lowerer<'_> {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
             let runs = self.runs_slot(target, align);
-            let again = matches!(runs, RunsSlot::Reuse(_));
+            let again = matches!(runs, RunsSlot::Reuse(_)) && target.is_aligned(align);
             let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             let op = self.access(run, target, offset, align);
             (op.b, op.runs) = (b, runs);

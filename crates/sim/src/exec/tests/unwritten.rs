@@ -168,6 +168,14 @@ fn undefined_value_is_an_error_if_it_affects_control_or_leaves_the_block() {
         "st.u32 [%at4], %r2;",
         "cvt.rn.f32.u32 %f1, %r2; add.f32 %f1, %f1, 0f3F800000; st.global.f32 [%at4], %f1;",
         "cvt.u64.u32 %d1, %r2; mov.b64 {%r3, %r4}, %d1; st.global.u32 [%at4], %r3;",
+        "xor.b32 %r3, %r2, 5; st.global.u32 [%at4], %r3;",
+        "not.b32 %r3, %r2; st.global.u32 [%at4], %r3;",
+        // Undefined selectors of defined values.
+        "shl.b32 %r3, %t, %r2; st.global.u32 [%at4], %r3;",
+        "bfe.u32 %r3, %t, %r2, 4; st.global.u32 [%at4], %r3;",
+        "prmt.b32 %r3, %t, 7, %r2; st.global.u32 [%at4], %r3;",
+        // Copies of an undefined sign.
+        "cvt.s32.s8 %r3, %r2; shr.u32 %r3, %r3, 8; st.global.u32 [%at4], %r3;",
         "setp.eq.u32 %p2, %r2, 3; @%p2 bra OUT; OUT:",
         "setp.eq.u32 %p2, %r2, 3; @!%p2 mov.u32 %r3, 1;",
         "setp.eq.u32 %p2, %r2, 3; selp.u32 %r3, 1, 2, %p2; st.global.u32 [%at4], %r3;",

@@ -3,7 +3,7 @@
 use curium_blas::{Batches, Blas, Complex64, Diagonal, Matrix, MatrixMut, Result, Side};
 use curium_memory::DeviceBuffer;
 
-use super::super::random::{Random, RandomMatrix};
+use super::super::random::{Random, RandomMatrix, RandomVector};
 use super::super::reference::{Host, Number};
 use super::shape::{diagonal, hermitian, is_in, symmetric, triangle, triangular};
 use super::sizes;
@@ -50,6 +50,20 @@ pub(super) fn geam<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     blas.geam(alpha, a.view(), beta, b.view(), &mut c.view_mut())?;
     let expected = a.host.scaled(alpha.wide()).plus(&b.host.scaled(beta.wide()));
     c.now().assert_is::<T>(&expected, 3, "geam");
+    Ok(())
+}
+
+pub(super) fn dgmm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (m, n, _), is_left) = (blas.stream().clone(), sizes(random), random.flip());
+    let (a, x) = (
+        RandomMatrix::<T>::new(random, &stream, m, n),
+        RandomVector::<T>::new(random, &stream, if is_left { m } else { n }),
+    );
+    let mut c = RandomMatrix::<T>::result(random, &stream, m, n);
+    blas.dgmm(if is_left { Side::Left } else { Side::Right }, a.view(), x.view(), &mut c.view_mut())?;
+    let factor = |row, column| x.host.at(if is_left { row } else { column }, 0);
+    let expected = Host::from_fn(m, n, |row, column| a.host.at(row, column) * factor(row, column));
+    c.now().assert_is::<T>(&expected, 1, "dgmm");
     Ok(())
 }
 

@@ -1,0 +1,140 @@
+//! The handle of cuBLASLt in a context.
+
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use curium_driver::extend::dropping;
+use curium_driver::{ComputeCapability, Context};
+
+use super::CuBlasLt;
+use crate::error::Result;
+use crate::handle::{entered, report_drop};
+use crate::sys::cublasLtHandle_t;
+use crate::sys::lt::Api;
+use curium_driver::sys::call;
+
+/// A handle of cuBLASLt in a context, which plans are created with. Clones are cheap and share it, also between threads.
+#[derive(Clone)]
+pub struct BlasLt(Arc<Handle>);
+
+struct Handle {
+    raw: cublasLtHandle_t,
+    library: CuBlasLt,
+    context: Context,
+    capability: ComputeCapability,
+    owns: bool,
+}
+
+// SAFETY: the functions of cuBLASLt may be called by any thread, also with one handle: it has no settings.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl BlasLt {
+    /// Creates a handle in `context`.
+    ///
+    /// CUDA: `cublasLtCreate`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library.
+    #[doc(alias = "cublasLtCreate")]
+    pub fn new(library: &CuBlasLt, context: &Context) -> Result<Self> {
+        let capability = context.device().compute_capability()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is valid for writes, and the context is current.
+        entered(context, || unsafe { call!(library.api(), cublasLtCreate(&raw mut raw)) })?;
+        Ok(Self::with(raw, library, context, capability, true))
+    }
+
+    /// Takes over a handle that other code created in `context`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live handle of `library`, created while `context` was current, which nobody else destroys.
+    ///
+    /// # Errors
+    ///
+    /// An error of the driver. The handle is then left to the caller.
+    pub unsafe fn from_raw(library: &CuBlasLt, raw: cublasLtHandle_t, context: &Context) -> Result<Self> {
+        Ok(Self::with(raw, library, context, context.device().compute_capability()?, true))
+    }
+
+    /// Borrows a handle that other code created in `context`, and destroys. A `cublasHandle_t` is one, too.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live handle of `library`, created while `context` was current. It lives until every plan and every graph that captured
+    /// one is dropped.
+    ///
+    /// # Errors
+    ///
+    /// An error of the driver.
+    pub unsafe fn borrow_raw(library: &CuBlasLt, raw: cublasLtHandle_t, context: &Context) -> Result<Self> {
+        Ok(Self::with(raw, library, context, context.device().compute_capability()?, false))
+    }
+
+    fn with(
+        raw: cublasLtHandle_t,
+        library: &CuBlasLt,
+        context: &Context,
+        capability: ComputeCapability,
+        owns: bool,
+    ) -> Self {
+        Self(Arc::new(Handle { raw, library: library.clone(), context: context.clone(), capability, owns }))
+    }
+
+    /// Returns the library.
+    #[must_use]
+    pub fn library(&self) -> &CuBlasLt {
+        &self.0.library
+    }
+
+    /// Returns the context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+
+    /// Returns the raw handle, for calls that this crate does not make. It lives as long as `self`.
+    #[must_use]
+    pub fn as_raw(&self) -> cublasLtHandle_t {
+        self.0.raw
+    }
+
+    pub(super) fn capability(&self) -> ComputeCapability {
+        self.0.capability
+    }
+
+    /// Calls the library with the handle's context current.
+    pub(super) fn entered<T>(&self, operation: impl FnOnce(&Api, cublasLtHandle_t) -> Result<T>) -> Result<T> {
+        entered(&self.0.context, || operation(self.0.library.api(), self.0.raw))
+    }
+
+    /// Makes the graph of a capture keep the handle.
+    pub(super) fn keep(&self, guard: &curium_driver::hazard::AccessGuard<'_>) {
+        guard.keep(&self.0);
+    }
+}
+
+impl fmt::Debug for BlasLt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("BlasLt").field(&self.0.library).field(&self.0.context).finish()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.owns {
+            return;
+        }
+        let destroy = || {
+            // SAFETY: the handle is live, its context is current, and nobody uses it any more.
+            entered(&self.context, || unsafe { call!(self.library.api(), cublasLtDestroy(self.raw)) })
+        };
+        if let Some(Err(error)) = dropping(destroy) {
+            report_drop("BlasLt::drop", error);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! cuBLASLt, loaded.
+
+use curium_driver::sys::load::{LibraryDescription, LibraryVersion};
+use curium_driver::sys::{call, declare_library, toolkit_packages};
+
+use crate::error::{Error, Result};
+use crate::sys::lt::Api;
+use crate::sys::{cublasStatus_t, libraryPropertyType_t};
+
+static LIBRARY: LibraryDescription = LibraryDescription {
+    name: "cuBLASLt",
+    variable: "CURIUM_CUBLASLT_PATH",
+    files: if cfg!(windows) {
+        &["cublasLt64_13.dll", "cublasLt64_12.dll", "cublasLt64_11.dll"]
+    } else {
+        &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"]
+    },
+    origin: toolkit_packages!("cublas"),
+    companions: &[],
+    required: &[c"cublasLtCreate", c"cublasLtGetProperty"],
+    symbol_versions: &[],
+    check: |_| Ok(()),
+};
+
+declare_library! {
+    /// cuBLASLt, loaded. Clones are cheap and share the table of functions. The library stays loaded until the process ends.
+    ///
+    /// The environment variable `CURIUM_CUBLASLT_PATH` overrides the search. The Python packages are `nvidia-cublas`,
+    /// `nvidia-cublas-cu12` and `nvidia-cublas-cu11`.
+    pub struct CuBlasLt {
+        // SAFETY: these are the names under which cuBLASLt is installed, and the table declares its functions.
+        description: unsafe { LIBRARY },
+        functions: Api,
+        version: version,
+        success: cublasStatus_t::CUBLAS_STATUS_SUCCESS,
+        error: Error,
+    }
+}
+
+fn version(api: &Api) -> Result<LibraryVersion> {
+    LibraryVersion::from_properties(|property, value| {
+        // SAFETY: `value` is valid for writes.
+        unsafe { call!(api, cublasLtGetProperty(libraryPropertyType_t(property), value)) }
+    })
+}

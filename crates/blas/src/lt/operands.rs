@@ -1,0 +1,287 @@
+//! The operands of one product.
+
+use std::fmt;
+
+use curium_driver::Argument;
+use curium_driver::hazard::AccessGuard;
+use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+
+use super::epilogue::Use;
+use super::role::{ByRole, Requirement, Role};
+use super::{ElementType, MatmulElement};
+use crate::error::{Result, ShapeError};
+use crate::operand::Operand;
+
+/// The device memory and the factors of one product.
+///
+/// The layouts are those of the plan. The memory of each operand begins with the first element, and contains the last one of the last
+/// product.
+///
+/// `alpha` is 1 and `beta` is 0 unless they are set.
+pub struct Operands<'a> {
+    slots: ByRole<Option<Slot<'a>>>,
+    pub(super) factors: Factors,
+}
+
+/// The factors of the host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Factors {
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
+}
+
+/// The memory for a role.
+struct Slot<'a> {
+    memory: Memory<'a>,
+    element: ElementType,
+}
+
+/// Borrowed device memory.
+enum Memory<'a> {
+    Read(DeviceSlice<'a, u8>),
+    Write(DeviceSliceMut<'a, u8>),
+}
+
+impl<'a> Operands<'a> {
+    /// Creates the operands of `d` = `a` · `b`.
+    #[must_use]
+    pub fn new<A: MatmulElement, B: MatmulElement, D: MatmulElement>(
+        a: &'a impl AsDeviceSlice<Element = A>,
+        b: &'a impl AsDeviceSlice<Element = B>,
+        d: &'a mut impl AsDeviceSliceMut<Element = D>,
+    ) -> Self {
+        let (slots, factors) = (ByRole(std::array::from_fn(|_| None)), Factors { alpha: 1.0, beta: 0.0 });
+        Self { slots, factors }.read(Role::A, a).read(Role::B, b).write(Role::D, d)
+    }
+
+    /// Sets the factors, which are converted to the type that the plan computes with.
+    #[must_use]
+    pub fn with_factors(mut self, alpha: f64, beta: f64) -> Self {
+        self.factors = Factors { alpha, beta };
+        self
+    }
+
+    /// Sets factors in device memory, for a plan with device factors.
+    #[must_use]
+    pub fn with_device_factors<T: MatmulElement>(
+        self,
+        alpha: &'a impl AsDeviceSlice<Element = T>,
+        beta: &'a impl AsDeviceSlice<Element = T>,
+    ) -> Self {
+        self.read(Role::Alpha, alpha).read(Role::Beta, beta)
+    }
+
+    /// Sets the addend, for a plan with a layout for it.
+    #[must_use]
+    pub fn with_c<T: MatmulElement>(self, c: &'a impl AsDeviceSlice<Element = T>) -> Self {
+        self.read(Role::C, c)
+    }
+
+    /// Sets the bias.
+    #[must_use]
+    pub fn with_bias<T: MatmulElement>(self, bias: &'a impl AsDeviceSlice<Element = T>) -> Self {
+        self.read(Role::Bias, bias)
+    }
+
+    /// Sets the memory for the gradient of the bias.
+    #[must_use]
+    pub fn with_bias_gradient<T: MatmulElement>(self, bias: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
+        self.write(Role::Bias, bias)
+    }
+
+    /// Sets the auxiliary memory that the epilogue of a gradient reads.
+    #[must_use]
+    pub fn with_auxiliary<T: MatmulElement>(self, auxiliary: &'a impl AsDeviceSlice<Element = T>) -> Self {
+        self.read(Role::Auxiliary, auxiliary)
+    }
+
+    /// Sets the auxiliary memory that the epilogue writes.
+    #[must_use]
+    pub fn with_auxiliary_output<T: MatmulElement>(
+        self,
+        auxiliary: &'a mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Self {
+        self.write(Role::Auxiliary, auxiliary)
+    }
+
+    /// Sets the factor of `a` in memory.
+    #[must_use]
+    pub fn with_scale_a(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+        self.read(Role::ScaleA, scale)
+    }
+
+    /// Sets the factor of `b` in memory.
+    #[must_use]
+    pub fn with_scale_b(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+        self.read(Role::ScaleB, scale)
+    }
+
+    /// Sets the factor of `c` in memory.
+    #[must_use]
+    pub fn with_scale_c(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+        self.read(Role::ScaleC, scale)
+    }
+
+    /// Sets the factor of `d` in memory.
+    #[must_use]
+    pub fn with_scale_d(self, scale: &'a impl AsDeviceSlice<Element = f32>) -> Self {
+        self.read(Role::ScaleD, scale)
+    }
+
+    /// Sets the memory for the maximum of the absolute values of `d`.
+    #[must_use]
+    pub fn with_amax_d(self, amax: &'a mut impl AsDeviceSliceMut<Element = f32>) -> Self {
+        self.write(Role::AmaxD, amax)
+    }
+
+    /// Sets the workspace, of at least [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that share one
+    /// run one after the other.
+    #[must_use]
+    pub fn with_workspace(self, workspace: &'a mut impl AsDeviceSliceMut<Element = u8>) -> Self {
+        self.write(Role::Workspace, workspace)
+    }
+
+    /// Creates operands of bytes that are taken for the elements that the plan requires.
+    pub(super) fn of_bytes(
+        buffers: impl Iterator<Item = (Role, Option<Requirement>, &'a mut DeviceBuffer<u8>)>,
+    ) -> Self {
+        let factors = Factors { alpha: 1.0, beta: 0.0 };
+        let mut operands = Self { slots: ByRole(std::array::from_fn(|_| None)), factors };
+        for (role, requirement, buffer) in buffers {
+            let (element, access) =
+                requirement.map_or((ElementType::U8, Use::Write), |known| (known.element, known.access));
+            let memory = match access {
+                Use::Read => Memory::Read(buffer.as_slice()),
+                Use::Write => Memory::Write(buffer.as_slice_mut()),
+            };
+            operands.slots[role] = Some(Slot { memory, element });
+        }
+        operands
+    }
+
+    fn read<T: MatmulElement>(mut self, role: Role, memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
+        let memory = Memory::Read(memory.as_device_slice().as_bytes());
+        self.slots[role] = Some(Slot { memory, element: T::TYPE });
+        self
+    }
+
+    fn write<T: MatmulElement>(mut self, role: Role, memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
+        let memory = Memory::Write(memory.as_device_slice_mut().into_bytes());
+        self.slots[role] = Some(Slot { memory, element: T::TYPE });
+        self
+    }
+
+    /// Checks that the memory is what the plan requires.
+    pub(super) fn check(&self, operation: &'static str, requirements: &ByRole<Option<Requirement>>) -> Result<()> {
+        for role in Role::ALL {
+            let problem = match (&requirements[role], &self.slots[role]) {
+                (Some(requirement), Some(slot)) => slot.problem(role, requirement),
+                (Some(requirement), None) => Some(missing(role, requirement)),
+                // A workspace that is shared with other plans may be there.
+                (None, Some(_)) if role != Role::Workspace => Some(format!("the plan does not use {}", role.name())),
+                (None, _) => None,
+            };
+            if let Some(problem) = problem {
+                return Err(ShapeError::refused(operation, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the address for a role, 0 if there is none.
+    pub(super) fn address(&self, role: Role) -> u64 {
+        self.slots[role].as_ref().map_or(0, |slot| slot.memory.address())
+    }
+
+    /// Returns the operands that the plan uses.
+    pub(super) fn used(
+        &mut self,
+        requirements: &ByRole<Option<Requirement>>,
+    ) -> impl Iterator<Item = &mut dyn Operand> {
+        self.slots.0.iter_mut().zip(&requirements.0).filter_map(|(slot, requirement)| {
+            requirement.as_ref()?;
+            slot.as_mut().map(|slot| &mut slot.memory as &mut dyn Operand)
+        })
+    }
+}
+
+impl Slot<'_> {
+    fn problem(&self, role: Role, requirement: &Requirement) -> Option<String> {
+        let Requirement { element, len, access, alignment } = *requirement;
+        let name = role.name();
+        if self.element != element {
+            return Some(format!("{name} consists of {}, the plan's of {element}", self.element));
+        }
+        let available = self.memory.len() / element.bytes();
+        if available < len {
+            return Some(format!("memory too small for {name} ({len} elements, {available} available)"));
+        }
+        if access == Use::Write && matches!(self.memory, Memory::Read(_)) {
+            return Some(format!("the plan writes {name}; use the method for an output"));
+        }
+        if access == Use::Read && matches!(self.memory, Memory::Write(_)) {
+            return Some(format!("the plan reads {name}; use the method for an input"));
+        }
+        let address = self.memory.address();
+        if !address.is_multiple_of(alignment as u64) {
+            let problem = format!("the address of {name} is no multiple of {alignment} bytes ({address:#x})");
+            let is_matrix = matches!(role, Role::A | Role::B | Role::C | Role::D);
+            return Some(problem + if is_matrix { "; create the plan with a smaller alignment" } else { "" });
+        }
+        None
+    }
+}
+
+fn missing(role: Role, requirement: &Requirement) -> String {
+    let Requirement { element, len, access, .. } = requirement;
+    let verb = if *access == Use::Write { "writes" } else { "reads" };
+    format!("{} is missing (the plan {verb} {len} elements of {element})", role.name())
+}
+
+impl Memory<'_> {
+    fn address(&self) -> u64 {
+        match self {
+            Self::Read(memory) => memory.as_pointer().as_raw(),
+            Self::Write(memory) => memory.as_pointer().as_raw(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Read(memory) => memory.len(),
+            Self::Write(memory) => memory.len(),
+        }
+    }
+}
+
+impl Operand for Memory<'_> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+        match self {
+            // SAFETY: the caller calls `launched` after the operation was enqueued.
+            Self::Read(memory) => unsafe { Argument::<&[u8]>::bind(memory, guard) }.map(|_| ()),
+            // SAFETY: as above.
+            Self::Write(memory) => unsafe { Argument::<&mut [u8]>::bind(memory, guard) }.map(|_| ()),
+        }
+    }
+
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        match self {
+            // SAFETY: `bind` succeeded with this guard.
+            Self::Read(memory) => unsafe { Argument::<&[u8]>::launched(memory, guard) },
+            // SAFETY: as above.
+            Self::Write(memory) => unsafe { Argument::<&mut [u8]>::launched(memory, guard) },
+        }
+    }
+}
+
+impl fmt::Debug for Operands<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = formatter.debug_map();
+        for role in Role::ALL {
+            if let Some(slot) = &self.slots[role] {
+                map.entry(&role, &format_args!("{} bytes of {}", slot.memory.len(), slot.element));
+            }
+        }
+        map.finish()
+    }
+}

@@ -1,0 +1,220 @@
+//! Measuring algorithms.
+
+use std::time::Duration;
+
+use curium_driver::{CacheKey, DeviceAttribute, DiskCache, Event, EventFlags, Stream};
+use curium_memory::DeviceBuffer;
+
+use super::plan::{Target, no_algorithm};
+use super::role::{ByRole, Role};
+use super::{Algorithm, BlasLt, Matmul, MatmulPlan, Operands, PlanOptions};
+use crate::error::Result;
+
+/// Creates plans with the fastest of several algorithms, each measured on the device.
+///
+/// With a [`DiskCache`], a product is measured once for a version of the library and a type of device, and later runs of any program take
+/// the algorithm from the cache. Without one, each call measures.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let cublaslt = curium_sim_libraries::cublaslt();
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// # let folder = std::env::temp_dir().join(format!("curium-lt-{}", std::process::id()));
+/// use curium_blas::MatrixLayout;
+/// use curium_blas::lt::{BlasLt, Matmul, Tuner, TypedLayout};
+/// use curium_driver::DiskCache;
+///
+/// let lt = BlasLt::new(&cublaslt, stream.context())?;
+/// let square = TypedLayout::new::<f32>(MatrixLayout::row_major(64, 64));
+/// let tuner = Tuner::new().with_cache(DiskCache::open(&folder)?);
+/// let tuned = tuner.plan(&lt, &stream, &Matmul::new(square, square, square))?;
+/// assert!(!tuned.measurements.is_empty());
+/// let again = tuner.plan(&lt, &stream, &Matmul::new(square, square, square))?;
+/// assert_eq!(again.plan.algorithm(), tuned.plan.algorithm());
+/// assert!(again.measurements.is_empty(), "the cache has it");
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tuner {
+    cache: Option<DiskCache>,
+    options: PlanOptions,
+    candidates: usize,
+    repetitions: usize,
+}
+
+/// A plan with the fastest algorithm.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TunedPlan {
+    /// The plan.
+    pub plan: MatmulPlan,
+    /// The algorithms with their times, in the order in which the library expects them to be fast; empty if the cache had the plan, or if
+    /// there is nothing to choose from.
+    pub measurements: Vec<Measurement>,
+}
+
+/// The time of a product with one algorithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Measurement {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The median of the times on the device.
+    pub time: Duration,
+}
+
+const OPERATION: &str = "Tuner::plan";
+
+impl Default for Tuner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Tuner {
+    /// Creates a tuner that measures 8 algorithms 10 times each.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { cache: None, options: PlanOptions { workspace_limit: None }, candidates: 8, repetitions: 10 }
+    }
+
+    /// Stores the results in `cache`, such as [`DiskCache::of_user`].
+    #[must_use]
+    pub fn with_cache(mut self, cache: DiskCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Sets the options of the plans.
+    #[must_use]
+    pub const fn with_options(mut self, options: PlanOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the number of algorithms that are measured.
+    #[must_use]
+    pub const fn with_candidates(mut self, count: usize) -> Self {
+        self.candidates = count;
+        self
+    }
+
+    /// Sets the number of measurements of each algorithm.
+    #[must_use]
+    pub const fn with_repetitions(mut self, count: usize) -> Self {
+        self.repetitions = count;
+        self
+    }
+
+    /// Creates the plan of a product. If the cache does not have it, allocates operands on `stream`, measures the algorithms there with
+    /// events, and waits for them. Failures of the cache are ignored.
+    ///
+    /// The factors have small numbers. Work on other streams disturbs the measurements.
+    ///
+    /// # Errors
+    ///
+    /// As for [`MatmulPlan::new`], and an error of an allocation.
+    pub fn plan(&self, lt: &BlasLt, stream: &Stream, matmul: &Matmul) -> Result<TunedPlan> {
+        stream.expect_running(OPERATION)?;
+        let key = self.key(lt, matmul)?;
+        if let Some(plan) = self.cached(lt, matmul, &key) {
+            return Ok(TunedPlan { plan, measurements: Vec::new() });
+        }
+        let mut plans = MatmulPlan::candidates(lt, matmul, self.options, self.candidates)?;
+        let measurements = if plans.len() < 2 { Vec::new() } else { self.measure(stream, *matmul, &mut plans)? };
+        let fastest = (0..measurements.len()).min_by_key(|index| measurements[*index].time).unwrap_or(0);
+        if plans.is_empty() {
+            return Err(no_algorithm(OPERATION, lt, matmul, self.options));
+        }
+        let plan = plans.swap_remove(fastest);
+        if let Some(cache) = &self.cache {
+            // The plan is valid even if the cache has no room for it.
+            let _ = cache.put(&key, &plan.to_bytes());
+        }
+        Ok(TunedPlan { plan, measurements })
+    }
+
+    /// Returns everything that determines the fastest algorithm.
+    fn key(&self, lt: &BlasLt, matmul: &Matmul) -> Result<CacheKey> {
+        let device = lt.context().device();
+        let count = device.attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
+        let target = Target::of(lt).numbers().map(u64::to_le_bytes).concat();
+        let limit = self.options.workspace_limit_for(lt) as u64;
+        // SAFETY: only this function creates keys of this kind, and `plan` stores plans under them.
+        let key = unsafe { CacheKey::of_code("cublaslt") }
+            .with("target", &target)
+            .with("device", device.name()?.as_bytes())
+            .with("multiprocessors", count.to_string().as_bytes())
+            .with("limit", &limit.to_le_bytes())
+            .with("candidates", &(self.candidates as u64).to_le_bytes())
+            .with("matmul", &matmul.to_bytes());
+        Ok(key)
+    }
+
+    fn cached(&self, lt: &BlasLt, matmul: &Matmul, key: &CacheKey) -> Option<MatmulPlan> {
+        let bytes = self.cache.as_ref()?.get(key).ok()??;
+        // SAFETY: entries of such keys are those of `plan`, and the cache checks them.
+        let plan = unsafe { MatmulPlan::from_bytes(lt, &bytes) }.ok()?;
+        (plan.matmul() == matmul).then_some(plan)
+    }
+
+    fn measure(&self, stream: &Stream, matmul: Matmul, plans: &mut [MatmulPlan]) -> Result<Vec<Measurement>> {
+        let mut memory = Scratch::new(stream, matmul, plans)?;
+        let mut measurements = Vec::with_capacity(plans.len());
+        for plan in plans {
+            let Some(&algorithm) = plan.algorithm() else { continue };
+            // The first run loads the kernel.
+            plan.execute(stream, memory.operands())?;
+            let time = self.time(stream, plan, &mut memory)?;
+            measurements.push(Measurement { algorithm, time });
+        }
+        Ok(measurements)
+    }
+
+    /// Returns the median time of a plan.
+    fn time(&self, stream: &Stream, plan: &mut MatmulPlan, memory: &mut Scratch) -> Result<Duration> {
+        let mut times = Vec::with_capacity(self.repetitions.max(1));
+        let event = || Event::new(stream.context(), EventFlags::empty());
+        let (begin, end) = (event()?, event()?);
+        for _ in 0..self.repetitions.max(1) {
+            begin.record(stream)?;
+            plan.execute(stream, memory.operands())?;
+            end.record(stream)?;
+            end.synchronize()?;
+            times.push(end.elapsed_since(&begin)?);
+        }
+        times.sort_unstable();
+        Ok(times[times.len() / 2])
+    }
+}
+
+/// Memory for the operands of a product.
+struct Scratch {
+    buffers: ByRole<Option<DeviceBuffer<u8>>>,
+    matmul: Matmul,
+}
+
+impl Scratch {
+    /// Allocates memory for any of these plans of one product.
+    fn new(stream: &Stream, matmul: Matmul, plans: &[MatmulPlan]) -> Result<Self> {
+        let requirements = matmul.requirements();
+        let mut buffers = ByRole([const { None }; Role::ALL.len()]);
+        for role in Role::ALL {
+            let bytes = match (role, requirements[role]) {
+                (Role::Workspace, _) => plans.iter().map(MatmulPlan::workspace_bytes).max().unwrap_or(0),
+                (_, Some(requirement)) => requirement.len * requirement.element.bytes(),
+                (_, None) => continue,
+            };
+            // In each type, this byte repeated is a number of moderate size.
+            buffers[role] = Some(DeviceBuffer::filled(stream, bytes.max(1), 0x3c)?);
+        }
+        Ok(Self { buffers, matmul })
+    }
+
+    fn operands(&mut self) -> Operands<'_> {
+        let requirements = self.matmul.requirements();
+        let buffers = self.buffers.0.iter_mut().zip(requirements.0).zip(Role::ALL);
+        Operands::of_bytes(buffers.filter_map(|((buffer, known), role)| Some((role, known, buffer.as_mut()?))))
+    }
+}

@@ -1,0 +1,68 @@
+//! The handle of a plan, which lives until its owner and every graph that captured it are gone.
+
+use curium_driver::Context;
+use curium_driver::extend::{dropping, report, with_relaxed_capture_mode};
+use curium_driver::sys::call;
+
+use crate::error::{Error, Result};
+use crate::library::CuFft;
+use crate::sys::cufftHandle;
+
+/// A plan of cuFFT in a context.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    raw: cufftHandle,
+    library: CuFft,
+    context: Context,
+}
+
+impl Handle {
+    /// Creates a plan without a workspace of its own.
+    pub(crate) fn create(library: &CuFft, context: &Context) -> Result<Self> {
+        let mut raw = 0;
+        // SAFETY: `raw` is valid for writes, and the context is current.
+        entered(context, || unsafe { call!(library.api(), cufftCreate(&raw mut raw)) })?;
+        let handle = Self::new(raw, library, context);
+        // SAFETY: the plan is live, and its context is current.
+        handle.entered(|| unsafe { call!(library.api(), cufftSetAutoAllocation(raw, 0)) })?;
+        Ok(handle)
+    }
+
+    pub(crate) fn new(raw: cufftHandle, library: &CuFft, context: &Context) -> Self {
+        Self { raw, library: library.clone(), context: context.clone() }
+    }
+
+    pub(crate) fn raw(&self) -> cufftHandle {
+        self.raw
+    }
+
+    pub(crate) fn library(&self) -> &CuFft {
+        &self.library
+    }
+
+    /// Calls the library with the context of the plan current.
+    pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        entered(&self.context, operation)
+    }
+
+    /// As [`Self::entered`], for calls that allocate memory, which a capture forbids in any other than the relaxed mode.
+    pub(crate) fn entered_relaxed<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        with_relaxed_capture_mode(self.context.driver(), || Ok(self.entered(operation)))?
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let destroy = || {
+            // SAFETY: the plan is live, its context is current, and nobody uses it any more.
+            self.entered(|| unsafe { call!(self.library.api(), cufftDestroy(self.raw)) })
+        };
+        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
+            report(&error);
+        }
+    }
+}
+
+fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.entered(|_| Ok(operation()))?
+}

@@ -1,0 +1,232 @@
+//! The layout of both sides of a transform, resolved and checked.
+
+use std::ffi::c_longlong;
+use std::fmt;
+
+use crate::element::Form;
+use crate::error::{Result, ShapeError};
+use crate::shape::{Embedding, Shape};
+
+/// The layout of a transform.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) form: Form,
+    pub(crate) lengths: Vec<usize>,
+    pub(crate) batches: usize,
+    pub(crate) input: Side,
+    pub(crate) output: Side,
+}
+
+/// The layout of one side of a transform.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Side {
+    /// The lengths of the data.
+    lengths: Vec<usize>,
+    /// The lengths of the array that contains the data.
+    embedding: Vec<usize>,
+    stride: usize,
+    distance: usize,
+    /// The number of elements from the first one to the last one.
+    span: usize,
+}
+
+impl Layout {
+    pub(crate) fn new(operation: &'static str, form: Form, shape: &Shape) -> Result<Self> {
+        let Shape { lengths, batches, input, output, is_in_place } = shape;
+        if lengths.contains(&0) || *batches == 0 {
+            return Err(refused(operation, format!("nothing to transform ({lengths:?}, {batches} batches)")));
+        }
+        let side = |name, is_real: bool, embedding: &Option<Embedding>| {
+            let lengths = lengths_of_side(lengths, form, is_real);
+            let is_padded = *is_in_place && form != Form::ComplexToComplex && is_real;
+            let embedding = embedding.clone().unwrap_or_else(|| packed(&lengths, is_padded));
+            Side::new(operation, name, lengths, &embedding, *batches)
+        };
+        let input = side("input", form == Form::RealToComplex, input)?;
+        let output = side("output", form == Form::ComplexToReal, output)?;
+        if output.overlaps(*batches) {
+            return Err(refused(operation, format!("elements of the output overlap ({output}, {batches} batches)")));
+        }
+        Ok(Self { form, lengths: lengths.clone(), batches: *batches, input, output })
+    }
+
+    /// Checks that every length is a power of two.
+    pub(crate) fn expect_powers_of_two(&self, operation: &'static str) -> Result<()> {
+        if self.lengths.iter().all(|length| length.is_power_of_two()) {
+            return Ok(());
+        }
+        let lengths = &self.lengths;
+        Err(refused(operation, format!("cuFFT transforms f16 only in lengths that are powers of two ({lengths:?})")))
+    }
+
+    /// Returns the number of complex elements that a transform in place needs, if the layouts of both sides agree.
+    pub(crate) fn span_in_place(&self, operation: &'static str) -> Result<usize> {
+        let (real, complex) = match self.form {
+            Form::ComplexToComplex if self.input == self.output => return Ok(self.input.span),
+            Form::ComplexToComplex => return Err(self.disagreement(operation)),
+            Form::RealToComplex => (&self.input, &self.output),
+            Form::ComplexToReal => (&self.output, &self.input),
+        };
+        if complex.holds(real, self.batches) { Ok(complex.span) } else { Err(self.disagreement(operation)) }
+    }
+
+    #[cold]
+    fn disagreement(&self, operation: &'static str) -> crate::Error {
+        let advice = if self.form == Form::ComplexToComplex { "" } else { "; create the plan with `Shape::in_place`" };
+        let Self { input, output, .. } = self;
+        refused(operation, format!("layouts do not agree (input {input}, output {output}){advice}"))
+    }
+}
+
+impl Side {
+    fn new(
+        operation: &'static str,
+        name: &str,
+        lengths: Vec<usize>,
+        embedding: &Embedding,
+        batches: usize,
+    ) -> Result<Self> {
+        let Embedding { lengths: outer, stride, distance } = embedding;
+        let fits =
+            outer.len() == lengths.len() && lengths.iter().zip(outer).skip(1).all(|(length, outer)| length <= outer);
+        if !fits || *stride == 0 {
+            let problem = format!("{name} does not fit its layout ({lengths:?} in {outer:?}, stride {stride})");
+            return Err(refused(operation, problem));
+        }
+        let span = span(&lengths, outer, *stride);
+        let array = outer.iter().try_fold(*stride, |product, length| product.checked_mul(*length));
+        let distance = distance.or(array);
+        let total =
+            distance.zip(span).and_then(|(distance, span)| (batches - 1).checked_mul(distance)?.checked_add(span));
+        match (distance, total) {
+            (Some(distance), Some(span)) if c_longlong::try_from(span).is_ok() => {
+                Ok(Self { lengths, embedding: outer.clone(), stride: *stride, distance, span })
+            }
+            _ => Err(refused(operation, format!("{name} too large ({outer:?}, stride {stride}, {batches} batches)"))),
+        }
+    }
+
+    /// Returns the number of elements from the first one to the last one of all batches.
+    pub(crate) fn span(&self) -> usize {
+        self.span
+    }
+
+    pub(crate) fn stride(&self) -> c_longlong {
+        self.stride as c_longlong
+    }
+
+    pub(crate) fn distance(&self) -> c_longlong {
+        self.distance as c_longlong
+    }
+
+    pub(crate) fn embedding(&self) -> Vec<c_longlong> {
+        self.embedding.iter().map(|length| *length as c_longlong).collect()
+    }
+
+    /// Returns the distance between the elements of each dimension.
+    fn distances(&self) -> impl Iterator<Item = usize> {
+        (0..self.lengths.len()).map(|dimension| self.embedding[dimension + 1..].iter().product::<usize>() * self.stride)
+    }
+
+    /// Returns `true` unless each dimension steps over all elements of the denser ones.
+    fn overlaps(&self, batches: usize) -> bool {
+        let mut steps: Vec<_> = self.distances().zip(self.lengths.iter().copied()).collect();
+        steps.push((self.distance, batches));
+        steps.retain(|(_, count)| *count > 1);
+        steps.sort_unstable();
+        let mut reach = 0;
+        steps.into_iter().any(|(distance, count)| {
+            let overlaps = distance <= reach;
+            reach += distance * (count - 1);
+            overlaps
+        })
+    }
+
+    /// Returns `true` if each row of `real` starts where the same row of these complex elements does.
+    fn holds(&self, real: &Self, batches: usize) -> bool {
+        let rows = self.distances().zip(real.distances()).take(self.lengths.len() - 1);
+        let batches = (batches > 1).then_some((self.distance, real.distance));
+        self.stride == 1 && real.stride == 1 && rows.chain(batches).all(|(complex, real)| real == 2 * complex)
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lengths, embedding, stride, distance, .. } = self;
+        write!(formatter, "{lengths:?} in {embedding:?}, stride {stride}, distance {distance}")
+    }
+}
+
+/// Returns the lengths of one side: complex numbers that stand for real ones are about half as many.
+fn lengths_of_side(lengths: &[usize], form: Form, is_real: bool) -> Vec<usize> {
+    let mut lengths = lengths.to_vec();
+    if let (true, Some(last)) = (form != Form::ComplexToComplex && !is_real, lengths.last_mut()) {
+        *last = *last / 2 + 1;
+    }
+    lengths
+}
+
+fn packed(lengths: &[usize], is_padded: bool) -> Embedding {
+    let mut lengths = lengths.to_vec();
+    if let (true, Some(last)) = (is_padded, lengths.last_mut()) {
+        *last = (*last / 2 + 1).saturating_mul(2);
+    }
+    Embedding { lengths, stride: 1, distance: None }
+}
+
+/// Returns the number of elements from the first one to the last one of one batch.
+fn span(lengths: &[usize], embedding: &[usize], stride: usize) -> Option<usize> {
+    let last = lengths
+        .iter()
+        .zip(embedding)
+        .try_fold(0_usize, |last, (length, outer)| last.checked_mul(*outer)?.checked_add(length - 1));
+    last?.checked_mul(stride)?.checked_add(1)
+}
+
+#[cold]
+fn refused(operation: &'static str, problem: String) -> crate::Error {
+    ShapeError::refused(operation, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(form: Form, shape: &Shape) -> Result<Layout> {
+        Layout::new("Plan::new", form, shape)
+    }
+
+    #[test]
+    fn spans_end_at_the_last_element() {
+        let shape =
+            Shape::new([3, 4]).with_batches(2).with_input(Embedding::new([5, 6]).with_stride(2).with_distance(100));
+        let layout = layout(Form::ComplexToComplex, &shape).expect("it is right");
+        // The last element is (2, 3) of the second batch.
+        assert_eq!(layout.input.span(), 100 + (2 * 6 + 3) * 2 + 1);
+        assert_eq!(layout.output.span(), 24);
+    }
+
+    #[test]
+    fn real_sides_are_longer_and_padded_in_place() {
+        let shape = Shape::new([2, 5]).with_batches(3);
+        let packed = layout(Form::RealToComplex, &shape).expect("it is right");
+        assert_eq!((packed.input.span(), packed.output.span()), (30, 18));
+        assert!(packed.span_in_place("f").is_err());
+        let padded = layout(Form::ComplexToReal, &shape.in_place()).expect("it is right");
+        assert_eq!((padded.input.span(), padded.output.span()), (18, 35));
+        assert_eq!(padded.span_in_place("f").ok(), Some(18));
+    }
+
+    #[test]
+    fn outputs_that_overlap_are_refused_and_interleaved_ones_are_not() {
+        let interleaved = Embedding::new([100]).with_stride(30).with_distance(1);
+        let shape = Shape::new([100]).with_batches(30).with_output(interleaved.clone());
+        assert!(layout(Form::ComplexToComplex, &shape).is_ok());
+        let shape = Shape::new([100]).with_batches(31).with_output(interleaved);
+        assert!(layout(Form::ComplexToComplex, &shape).is_err());
+        let dense = Embedding::new([8]).with_distance(7);
+        assert!(layout(Form::ComplexToComplex, &Shape::new([8]).with_batches(2).with_output(dense.clone())).is_err());
+        // Inputs may overlap, as windows of a signal do.
+        assert!(layout(Form::ComplexToComplex, &Shape::new([8]).with_batches(2).with_input(dense)).is_ok());
+    }
+}

@@ -1,0 +1,42 @@
+//! The memory of a transform.
+
+use curium_driver::Argument;
+use curium_driver::hazard::AccessGuard;
+use curium_driver::sys::CUdeviceptr;
+use curium_memory::{DeviceSlice, DeviceSliceMut};
+
+/// Device memory that a transform accesses.
+pub(crate) trait Operand {
+    /// Orders the guard's stream after the accesses that the transform must wait for, and returns the address.
+    ///
+    /// # Safety
+    ///
+    /// If the transform is enqueued, `launched` is called before the memory is used for anything else.
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<CUdeviceptr>;
+
+    /// Records that the transform was enqueued on the guard's stream.
+    ///
+    /// # Safety
+    ///
+    /// `bind` succeeded with the same guard.
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+}
+
+macro_rules! operand {
+    ($view:ty, $argument:ty) => {
+        impl<T> Operand for $view {
+            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<CUdeviceptr> {
+                // SAFETY: the caller upholds the same conditions.
+                unsafe { Argument::<$argument>::bind(self, guard) }
+            }
+
+            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+                // SAFETY: the caller upholds the same conditions.
+                unsafe { Argument::<$argument>::launched(self, guard) };
+            }
+        }
+    };
+}
+
+operand!(DeviceSlice<'_, T>, &[T]);
+operand!(DeviceSliceMut<'_, T>, &mut [T]);

@@ -1,0 +1,213 @@
+//! Plans: a transform of one shape, on one stream.
+
+mod execute;
+
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use curium_driver::Stream;
+use curium_driver::sys::call;
+use curium_memory::DeviceBuffer;
+
+use crate::element::Transform;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::layout::{Layout, Side};
+use crate::library::CuFft;
+use crate::shape::Shape;
+use crate::sys::cufftHandle;
+
+/// A plan for transforms of one shape, from elements of type `I` to elements of type `O`, on one stream.
+///
+/// The types determine the transform: complex to complex, real to complex (forward only) or complex to real (inverse only). Transforms
+/// are not normalized, as in cuFFT: forward and inverse multiply the data by the number of its elements.
+///
+/// A plan is made once, which takes milliseconds, and executed any number of times. It owns its workspace. Transforms are enqueued on the
+/// stream and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the
+/// device, and later accesses wait for it. Executions share the workspace, so that they borrow the plan exclusively. A thread that
+/// works beside others has a plan of its own.
+///
+/// In a [capture](curium_driver::Graph::capture), create the plan on the capture scope: its transforms become nodes. The graph keeps
+/// the plan, the workspace and the memory for as long as it can be launched.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let cufft = curium_sim_libraries::cufft();
+/// # /*
+/// let driver = Driver::load()?;
+/// let cufft = CuFft::load()?;
+/// # */
+/// use curium_fft::{Complex32, Plan, Shape};
+/// use curium_memory::DeviceBuffer;
+///
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let mut plan = Plan::<Complex32, Complex32>::new(&cufft, &stream, &Shape::new([4]))?;
+/// let mut signal = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0, 4.0].map(Complex32::from))?;
+/// plan.forward_in_place(&mut signal)?;
+/// assert_eq!(signal.to_vec()?[0], Complex32::new(10.0, 0.0));
+/// plan.inverse_in_place(&mut signal)?;
+/// assert_eq!(signal.to_vec()?[3], Complex32::new(16.0, 0.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A transform that the types exclude does not compile.
+///
+/// ```compile_fail,E0599
+/// # use curium_fft::{Complex32, Plan};
+/// # fn f(mut plan: Plan<f32, Complex32>, buffer: &mut curium_memory::DeviceBuffer<Complex32>) {
+/// plan.inverse_in_place(buffer);
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Plan<I, O> {
+    handle: Arc<Handle>,
+    stream: Stream,
+    workspace: Option<DeviceBuffer<u8>>,
+    layout: Layout,
+    _types: PhantomData<fn(I) -> O>,
+}
+
+impl<I: Transform<O>, O> Plan<I, O> {
+    /// Makes a plan on `stream`, with a workspace of the size that the library needs.
+    ///
+    /// CUDA: `cufftCreate`, `cufftSetAutoAllocation`, `cufftXtMakePlanMany`, `cufftSetWorkArea`, `cufftSetStream`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements
+    /// of the output overlap, or a length of `f16` is no power of two. An error of the library or of the allocation.
+    #[doc(alias = "cufftPlan1d")]
+    #[doc(alias = "cufftPlan2d")]
+    #[doc(alias = "cufftPlan3d")]
+    #[doc(alias = "cufftPlanMany")]
+    #[doc(alias = "cufftMakePlanMany64")]
+    #[doc(alias = "cufftXtMakePlanMany")]
+    pub fn new(library: &CuFft, stream: &Stream, shape: &Shape) -> Result<Self> {
+        let layout = Self::layout("Plan::new", shape)?;
+        let handle = Handle::create(library, stream.context())?;
+        let bytes = make(&handle, &layout, [I::INPUT, I::OUTPUT, I::EXECUTION])?;
+        let mut plan = Self::on(handle, stream, layout)?;
+        if bytes > 0 {
+            plan.set_workspace(bytes)?;
+        }
+        Ok(plan)
+    }
+
+    /// Takes over a plan that other code made in the context of `stream`, and moves it to this stream. It keeps its workspace.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live plan of `library` for a transform of these types and this shape, which nobody else uses or destroys. Its
+    /// workspace, if not its own, outlives the result and every graph that captures its transforms.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible; an error of the library, in which case the plan is destroyed.
+    pub unsafe fn from_raw(library: &CuFft, raw: cufftHandle, stream: &Stream, shape: &Shape) -> Result<Self> {
+        let handle = Handle::new(raw, library, stream.context());
+        Self::on(handle, stream, Self::layout("Plan::from_raw", shape)?)
+    }
+
+    fn layout(operation: &'static str, shape: &Shape) -> Result<Layout> {
+        let layout = Layout::new(operation, I::FORM, shape)?;
+        if I::NEEDS_POWERS_OF_TWO {
+            layout.expect_powers_of_two(operation)?;
+        }
+        Ok(layout)
+    }
+
+    fn on(handle: Handle, stream: &Stream, layout: Layout) -> Result<Self> {
+        let raw = stream.as_raw().cast();
+        // SAFETY: the plan and the stream are live, and their context is current.
+        handle.entered(|| unsafe { call!(handle.library().api(), cufftSetStream(handle.raw(), raw)) })?;
+        let (handle, stream) = (Arc::new(handle), stream.clone());
+        Ok(Self { handle, stream, workspace: None, layout, _types: PhantomData })
+    }
+
+    fn set_workspace(&mut self, bytes: usize) -> Result<()> {
+        let workspace = DeviceBuffer::<u8>::uninit(&self.stream, bytes)?;
+        let address = std::ptr::without_provenance_mut(workspace.as_pointer().as_raw() as usize);
+        let (api, raw) = (self.handle.library().api(), self.handle.raw());
+        // SAFETY: the plan is live, and the memory lives as long as the plan uses it.
+        self.handle.entered(|| unsafe { call!(api, cufftSetWorkArea(raw, address)) })?;
+        self.workspace = Some(workspace);
+        Ok(())
+    }
+}
+
+impl<I, O> Plan<I, O> {
+    /// Returns the number of elements that the input has at least.
+    #[must_use]
+    pub fn input_len(&self) -> usize {
+        self.layout.input.span()
+    }
+
+    /// Returns the number of elements that the output has at least.
+    #[must_use]
+    pub fn output_len(&self) -> usize {
+        self.layout.output.span()
+    }
+
+    /// Returns the size of the workspace in bytes.
+    #[must_use]
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace.as_ref().map_or(0, DeviceBuffer::len)
+    }
+
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Returns the library.
+    #[must_use]
+    pub fn library(&self) -> &CuFft {
+        self.handle.library()
+    }
+
+    /// Returns the raw plan, for calls that this crate does not make. They must leave the stream and the workspace as they are, and their
+    /// accesses are not tracked.
+    #[must_use]
+    pub fn as_raw(&mut self) -> cufftHandle {
+        self.handle.raw()
+    }
+}
+
+/// Makes the plan, and returns the size of its workspace.
+fn make(handle: &Handle, layout: &Layout, [input, output, execution]: [crate::sys::cudaDataType; 3]) -> Result<usize> {
+    let mut lengths: Vec<_> = layout.lengths.iter().map(|length| *length as i64).collect();
+    let arrays = |side: &Side| (side.embedding(), side.stride(), side.distance());
+    let (mut inner, input_stride, input_distance) = arrays(&layout.input);
+    let (mut outer, output_stride, output_distance) = arrays(&layout.output);
+    let (rank, batches, mut bytes) = (lengths.len() as c_int, layout.batches as i64, 0);
+    let (lengths, inner, outer) = (lengths.as_mut_ptr(), inner.as_mut_ptr(), outer.as_mut_ptr());
+    let (api, raw) = (handle.library().api(), handle.raw());
+    handle.entered_relaxed(|| {
+        // SAFETY: the plan is live, its context is current, the arrays have one element for each dimension, and `bytes` is valid for
+        // writes.
+        unsafe {
+            call!(
+                api,
+                cufftXtMakePlanMany(
+                    raw,
+                    rank,
+                    lengths,
+                    inner,
+                    input_stride,
+                    input_distance,
+                    input,
+                    outer,
+                    output_stride,
+                    output_distance,
+                    output,
+                    batches,
+                    &raw mut bytes,
+                    execution
+                )
+            )
+        }
+    })?;
+    Ok(bytes)
+}

@@ -1,0 +1,238 @@
+//! Executions of a plan, forward and inverse.
+
+use std::ffi::{c_int, c_void};
+
+use curium_driver::Argument;
+use curium_driver::hazard::AccessGuard;
+use curium_driver::sys::{CUdeviceptr, call};
+use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer};
+use num_complex::Complex;
+
+use super::Plan;
+use crate::element::Real;
+use crate::error::{Result, ShapeError};
+use crate::operand::Operand;
+use crate::sys::{CUFFT_FORWARD, CUFFT_INVERSE};
+
+/// The direction of a transform: the sign of its exponent.
+const FORWARD: c_int = CUFFT_FORWARD;
+const INVERSE: c_int = CUFFT_INVERSE as c_int;
+
+impl<R: Real> Plan<Complex<R>, Complex<R>> {
+    /// Transforms `input` to `output`.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short; an error of the library or of the driver.
+    #[doc(alias = "cufftXtExec")]
+    #[doc(alias = "cufftExecC2C")]
+    #[doc(alias = "cufftExecZ2Z")]
+    pub fn forward(
+        &mut self,
+        input: &impl AsDeviceSlice<Element = Complex<R>>,
+        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
+        self.between("Plan::forward", FORWARD, input, output)
+    }
+
+    /// Transforms `input` to `output` with the inverse transform.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::forward`].
+    pub fn inverse(
+        &mut self,
+        input: &impl AsDeviceSlice<Element = Complex<R>>,
+        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
+        self.between("Plan::inverse", INVERSE, input, output)
+    }
+
+    /// Transforms `data` in place.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or input and output of the plan have different layouts; an error
+    /// of the library or of the driver.
+    pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+        self.inside("Plan::forward_in_place", FORWARD, data)
+    }
+
+    /// Transforms `data` in place with the inverse transform.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Plan::forward_in_place`].
+    pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+        self.inside("Plan::inverse_in_place", INVERSE, data)
+    }
+}
+
+impl<R: Real> Plan<R, Complex<R>> {
+    /// Transforms the real `input` to the complex `output`, which has `n / 2 + 1` numbers for `n` in the last dimension.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the input is not aligned as complex numbers are; an error of
+    /// the library or of the driver.
+    #[doc(alias = "cufftExecR2C")]
+    #[doc(alias = "cufftExecD2Z")]
+    pub fn forward(
+        &mut self,
+        input: &impl AsDeviceSlice<Element = R>,
+        output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+    ) -> Result<()> {
+        expect_aligned::<R>("Plan::forward", "input", input.as_device_slice().as_pointer().as_raw())?;
+        self.between("Plan::forward", FORWARD, input, output)
+    }
+
+    /// Transforms real numbers to complex ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
+    /// numbers are padded to the length of the complex ones.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
+    /// the driver.
+    pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+        self.inside("Plan::forward_in_place", FORWARD, data)
+    }
+}
+
+impl<R: Real> Plan<Complex<R>, R> {
+    /// Transforms the complex `input`, which has `n / 2 + 1` numbers for `n` in the last dimension, to the real `output`. Overwrites the
+    /// input.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the output is not aligned as complex numbers are; an error
+    /// of the library or of the driver.
+    #[doc(alias = "cufftExecC2R")]
+    #[doc(alias = "cufftExecZ2D")]
+    pub fn inverse(
+        &mut self,
+        input: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
+        output: &mut impl AsDeviceSliceMut<Element = R>,
+    ) -> Result<()> {
+        const OPERATION: &str = "Plan::inverse";
+        let (mut input, mut output) = (input.as_device_slice_mut(), output.as_device_slice_mut());
+        expect_aligned::<R>(OPERATION, "output", output.as_pointer().as_raw())?;
+        expect_len(OPERATION, "input", self.input_len(), input.len())?;
+        expect_len(OPERATION, "output", self.output_len(), output.len())?;
+        self.enqueue(OPERATION, INVERSE, &mut input, Some(&mut output))
+    }
+
+    /// Transforms complex numbers to real ones in place. The plan is made with [`Shape::in_place`](crate::Shape::in_place): rows of real
+    /// numbers are padded to the length of the complex ones.
+    ///
+    /// CUDA: `cufftXtExec`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
+    /// the driver.
+    pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
+        self.inside("Plan::inverse_in_place", INVERSE, data)
+    }
+}
+
+impl<I, O> Plan<I, O> {
+    fn between(
+        &mut self,
+        operation: &'static str,
+        direction: c_int,
+        input: &impl AsDeviceSlice<Element = I>,
+        output: &mut impl AsDeviceSliceMut<Element = O>,
+    ) -> Result<()> {
+        let (mut input, mut output) = (input.as_device_slice(), output.as_device_slice_mut());
+        expect_len(operation, "input", self.input_len(), input.len())?;
+        expect_len(operation, "output", self.output_len(), output.len())?;
+        self.enqueue(operation, direction, &mut input, Some(&mut output))
+    }
+
+    fn inside<T>(
+        &mut self,
+        operation: &'static str,
+        direction: c_int,
+        data: &mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Result<()> {
+        let mut data = data.as_device_slice_mut();
+        expect_len(operation, "data", self.layout.span_in_place(operation)?, data.len())?;
+        self.enqueue(operation, direction, &mut data, None)
+    }
+
+    /// Enqueues a transform between the waits for its memory and the records of its accesses. Without an output it is in place.
+    fn enqueue(
+        &mut self,
+        operation: &'static str,
+        direction: c_int,
+        input: &mut dyn Operand,
+        mut output: Option<&mut dyn Operand>,
+    ) -> Result<()> {
+        self.stream.expect_captured(operation, "create the plan on the capture scope")?;
+        let Self { handle, stream, workspace, .. } = self;
+        let mut guard = AccessGuard::new(stream)?;
+        guard.keep(handle);
+        let mut workspace = workspace.as_mut().map(DeviceBuffer::as_slice_mut);
+        if let Some(workspace) = &mut workspace {
+            // SAFETY: `launched` follows the call.
+            unsafe { Argument::<&mut [u8]>::bind(workspace, &mut guard) }?;
+        }
+        // SAFETY: as above.
+        let from = unsafe { input.bind(&mut guard) }?;
+        let to = match &mut output {
+            // SAFETY: as above.
+            Some(output) => unsafe { output.bind(&mut guard) }?,
+            None => from,
+        };
+        let (api, raw, from, to) = (handle.library().api(), handle.raw(), address(from), address(to));
+        // SAFETY: the plan is live, its context is current, and the memory has the lengths that its layout needs.
+        let called = handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
+        // A failure may come after some work was enqueued.
+        if let Some(workspace) = &mut workspace {
+            // SAFETY: `bind` succeeded with this guard.
+            unsafe { Argument::<&mut [u8]>::launched(workspace, &mut guard) };
+        }
+        // SAFETY: as above.
+        unsafe { input.launched(&mut guard) };
+        if let Some(output) = output {
+            // SAFETY: as above.
+            unsafe { output.launched(&mut guard) };
+        }
+        called
+    }
+}
+
+fn address(device: CUdeviceptr) -> *mut c_void {
+    std::ptr::without_provenance_mut(device as usize)
+}
+
+fn expect_len(operation: &'static str, name: &str, needed: usize, found: usize) -> Result<()> {
+    if found >= needed {
+        return Ok(());
+    }
+    Err(ShapeError::refused(operation, format!("{name} too short ({found} elements, the plan needs {needed})")))
+}
+
+/// Checks that real numbers are aligned as complex ones, which cuFFT requires.
+fn expect_aligned<R>(operation: &'static str, name: &str, address: CUdeviceptr) -> Result<()> {
+    let alignment = 2 * size_of::<R>() as CUdeviceptr;
+    if address.is_multiple_of(alignment) {
+        return Ok(());
+    }
+    let problem = format!("{name} misaligned (address {address:#x}, cuFFT needs multiples of {alignment} bytes)");
+    Err(ShapeError::refused(operation, problem))
+}

@@ -1,0 +1,265 @@
+//! Communicators: one rank among those that exchange data.
+
+mod abort;
+mod collectives;
+mod connecting;
+mod create;
+mod options;
+mod outstanding;
+pub(crate) mod shared;
+mod split;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
+
+use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Context, Stream};
+
+pub use self::abort::AbortHandle;
+pub use self::connecting::Connecting;
+pub use self::options::CommunicatorOptions;
+use self::shared::{Shared, entered};
+use crate::error::{ArgumentError, Result};
+use crate::group;
+use crate::library::Nccl;
+use crate::operation::{Call, Operation, Place};
+use crate::sys::ncclComm_t;
+
+/// The longest pause between queries of a stream.
+const MAX_PAUSE: Duration = Duration::from_millis(1);
+
+/// One rank of a communicator: a device among those that exchange data.
+///
+/// Operations are enqueued on a stream and return before they have run. Their memory may be in buffers of any stream: operations wait for
+/// earlier accesses on the device, and later accesses wait for them, as for kernels.
+///
+/// NCCL allows one thread at a time to use a communicator, so that operations borrow it exclusively.
+///
+/// In a [capture](curium_driver::Graph::capture), pass the capture scope as the stream: operations become nodes, which every rank captures
+/// and launches alike. The graph keeps the communicator and leases the memory.
+///
+/// Dropping a communicator waits until the operations of all ranks have completed, or aborts it if one has failed.
+///
+/// ```
+/// # let config = curium_sim::Config::new().with_devices(2);
+/// # let driver = curium_sim::Simulator::new(config)?.driver::<curium_driver::Driver>()?;
+/// # let nccl = curium_sim_libraries::nccl();
+/// # /*
+/// let driver = Driver::load()?;
+/// let nccl = Nccl::load()?;
+/// # */
+/// use curium_memory::DeviceBuffer;
+/// use curium_nccl::{Communicator, Operation, Reduction};
+///
+/// // One process with two devices: one communicator for each.
+/// let contexts = [driver.device(0)?.primary_context()?, driver.device(1)?.primary_context()?];
+/// let streams = [contexts[0].stream()?, contexts[1].stream()?];
+/// let mut ranks = Communicator::all(&nccl, &contexts)?;
+/// let mut x = [DeviceBuffer::from_slice(&streams[0], &[1.0_f32, 2.0])?, DeviceBuffer::from_slice(&streams[1], &[3.0, 4.0])?];
+///
+/// // A thread that has several ranks enqueues their operations in a group.
+/// nccl.group(|group| {
+///     for ((rank, stream), x) in ranks.iter_mut().zip(&streams).zip(&mut x) {
+///         group.enqueue(rank, stream, Operation::all_reduce_in_place(x, Reduction::Sum))?;
+///     }
+///     Ok(())
+/// })?;
+/// assert_eq!(x[0].to_vec()?, [4.0, 6.0]);
+/// assert_eq!(x[1].to_vec()?, [4.0, 6.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Communicator {
+    shared: Arc<Shared>,
+    /// Makes the type `!Sync`: NCCL allows one thread at a time.
+    _not_sync: std::marker::PhantomData<std::cell::Cell<()>>,
+}
+
+impl Communicator {
+    fn from_shared(shared: Arc<Shared>) -> Self {
+        Self { shared, _not_sync: std::marker::PhantomData }
+    }
+
+    /// Uses a communicator that other code has created, and still owns, on the device of `context`. It is neither destroyed nor aborted.
+    ///
+    /// CUDA: `ncclCommUserRank`, `ncclCommCount`.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a blocking communicator of `library` on the device of `context`, and lives as long as the result, and every graph that
+    ///   captures its operations.
+    /// - No other code uses it while an operation of the result is called.
+    ///
+    /// # Errors
+    ///
+    /// An error of NCCL.
+    pub unsafe fn from_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
+        // SAFETY: the caller guarantees that the communicator is live.
+        let place = unsafe { create::place(library.api(), raw) }?;
+        Ok(Self::from_shared(Shared::new(raw, library, context, place, None, false)))
+    }
+
+    /// Returns the rank, from 0.
+    #[doc(alias = "ncclCommUserRank")]
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.place().rank
+    }
+
+    /// Returns the number of ranks.
+    #[doc(alias = "ncclCommCount")]
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.place().size
+    }
+
+    /// Returns the context of the device.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
+    /// Returns the library.
+    #[must_use]
+    pub fn library(&self) -> &Nccl {
+        &self.shared.library
+    }
+
+    /// Returns the raw communicator, for calls that this crate does not make. They must not end it, and their accesses are not tracked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted.
+    pub fn as_raw(&mut self) -> Result<ncclComm_t> {
+        Ok(self.shared.begin("Communicator::as_raw")?.raw())
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.shared.place
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Enqueues an operation on a stream of the device.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank do not fit, or the stream is one of another device, before
+    ///   NCCL is called.
+    /// - [`Error::Call`](crate::Error::Call) with the error of NCCL.
+    /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted.
+    /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
+    pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
+        let name = operation.name();
+        group::expect_none(name)?;
+        self.expect_device(name, stream)?;
+        stream.expect_captured(name, PASS_THE_SCOPE)?;
+        let count = operation.count(self.place(), false)?;
+        let using = self.shared.begin(name)?;
+        let mut guard = AccessGuard::new(stream)?;
+        guard.keep(&self.shared);
+        // SAFETY: `launched` follows the call.
+        unsafe { operation.bind(&mut guard) }?;
+        let api = self.shared.api();
+        let call = Call { api, communicator: using.raw(), stream: stream.as_raw().cast(), place: self.place(), count };
+        let called = entered(&self.shared.context, || {
+            // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
+            let created = unsafe { operation.call(call) }?;
+            // SAFETY: the call with the operator has returned.
+            unsafe { created.destroy(api, call.communicator) }
+        });
+        // A failure may come after some work was enqueued.
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { operation.launched(&mut guard) };
+        let is_captured = guard.is_captured();
+        drop(guard);
+        let settled = called.and_then(|()| self.shared.settle(name));
+        drop(using);
+        self.ended_by_timeout(settled)?;
+        if is_captured { Ok(()) } else { self.shared.record(stream, name, count) }
+    }
+
+    /// Waits until the stream has completed its work, and the operations of this communicator on it have.
+    ///
+    /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when it has passed, or when NCCL reports that
+    /// another rank has failed. Kernels that wait for other ranks end then. Waits of buffers have no time limit.
+    ///
+    /// CUDA: `cuStreamQuery`, `ncclCommGetAsyncError`, `cuStreamSynchronize`, and `ncclCommAbort` on failure.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Timeout`](crate::Error::Timeout) names the first operation that did not complete.
+    /// - [`Error::Call`](crate::Error::Call) with an asynchronous error of NCCL.
+    /// - [`Error::Driver`](crate::Error::Driver) as for [`Stream::synchronize`].
+    #[doc(alias = "ncclCommGetAsyncError")]
+    pub fn synchronize(&mut self, stream: &Stream) -> Result<()> {
+        group::expect_none("Communicator::synchronize")?;
+        let using = self.shared.begin("Communicator::synchronize")?;
+        let waited = self.wait(stream);
+        drop(using);
+        self.ended_by_timeout(waited)?;
+        self.shared.outstanding().clear();
+        Ok(stream.synchronize()?)
+    }
+
+    fn wait(&self, stream: &Stream) -> Result<()> {
+        let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
+        while !stream.is_finished()? {
+            self.shared.is_settled()?;
+            let waited = start.elapsed();
+            if self.shared.timeout.is_some_and(|timeout| waited > timeout) {
+                self.shared.fail();
+                let outstanding = self.shared.outstanding().first()?;
+                return Err(self.shared.timed_out("Communicator::synchronize", outstanding, waited));
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Aborts the communicator if an operation timed out or another rank failed.
+    pub(crate) fn ended_by_timeout(&self, result: Result<()>) -> Result<()> {
+        if matches!(result, Err(crate::Error::Timeout(_))) || (result.is_err() && self.shared.has_failed()) {
+            self.shared.abort()?;
+        }
+        result
+    }
+
+    /// Finishes the operations of all ranks, and destroys the communicator. If a graph that captured it still exists, it is destroyed with
+    /// that graph.
+    ///
+    /// CUDA: `ncclCommFinalize`, `ncclCommDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time. The communicator is
+    /// aborted then.
+    #[doc(alias = "ncclCommFinalize")]
+    #[doc(alias = "ncclCommDestroy")]
+    pub fn close(self) -> Result<()> {
+        group::expect_none("Communicator::close")?;
+        if Arc::strong_count(&self.shared) == 1 { self.shared.destroy() } else { Ok(()) }
+    }
+
+    pub(crate) fn expect_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        let (own, other) = (self.context().device(), stream.device());
+        self.context().driver().expect_same(other.driver(), operation)?;
+        if own.as_raw() == other.as_raw() {
+            return Ok(());
+        }
+        let (own, other) = (own.as_raw(), other.as_raw());
+        let problem = format!("the stream is one of another device ({other}, the communicator is on {own})");
+        Err(ArgumentError::refused(operation, problem))
+    }
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { rank, size } = self.place();
+        write!(formatter, "Communicator(rank {rank} of {size}, {:?})", self.context().device())
+    }
+}

@@ -1,0 +1,59 @@
+//! Aborting a communicator from another thread.
+
+use std::sync::{Arc, Weak};
+
+use super::Communicator;
+use super::shared::Shared;
+use crate::error::{ArgumentError, Result};
+use crate::group;
+
+/// Aborts a communicator, also from another thread, such as a watchdog.
+///
+/// It does not keep the communicator alive.
+#[derive(Clone, Debug)]
+pub struct AbortHandle(Weak<Shared>);
+
+impl Communicator {
+    /// Aborts the communicator: its kernels that wait for other ranks end, with unspecified results.
+    ///
+    /// CUDA: `ncclCommAbort`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`AbortHandle::abort`].
+    #[doc(alias = "ncclCommAbort")]
+    pub fn abort(self) -> Result<()> {
+        self.abort_handle().abort()
+    }
+
+    /// Returns a handle that aborts the communicator from any thread.
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle(Arc::downgrade(&self.shared))
+    }
+}
+
+impl AbortHandle {
+    /// Aborts the communicator, once no call uses it. Later calls return [`Error::Aborted`](crate::Error::Aborted). Does nothing if the
+    /// communicator was aborted or destroyed.
+    ///
+    /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in time. Without one, a call may wait for
+    /// another rank, and this one waits for the call.
+    ///
+    /// CUDA: `ncclCommAbort`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the communicator is borrowed, or the calling thread is in a group. An error of NCCL.
+    pub fn abort(&self) -> Result<()> {
+        const OPERATION: &str = "AbortHandle::abort";
+        group::expect_none(OPERATION)?;
+        match self.0.upgrade() {
+            Some(shared) if !shared.is_owned() => {
+                Err(ArgumentError::refused(OPERATION, "the communicator is borrowed; abort it where it was created"))
+            }
+            Some(shared) => shared.abort(),
+            None => Ok(()),
+        }
+    }
+}

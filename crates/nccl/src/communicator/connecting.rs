@@ -1,0 +1,88 @@
+//! Creating a communicator without a wait.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+use std::{fmt, thread};
+
+use super::Communicator;
+use super::shared::Shared;
+use crate::error::Result;
+
+/// The pause between queries of communicators that connect. NCCL reports their state, but does not notify.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A rank that waits for the others. It resolves to its communicator.
+///
+/// Dropping it aborts the communicator.
+#[must_use = "futures do nothing unless they are polled"]
+pub struct Connecting {
+    shared: Option<Arc<Shared>>,
+    start: Instant,
+}
+
+impl Connecting {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        // A communicator that does not connect is aborted.
+        shared.fail();
+        Self { shared: Some(shared), start: Instant::now() }
+    }
+
+    fn state(&self, shared: &Shared) -> Result<bool> {
+        let is_settled = shared.is_settled()?;
+        let waited = self.start.elapsed();
+        if !is_settled && shared.timeout.is_some_and(|timeout| waited > timeout) {
+            return Err(shared.timed_out("Communicator::connect", "Communicator::connect".into(), waited));
+        }
+        Ok(is_settled)
+    }
+}
+
+impl Future for Connecting {
+    type Output = Result<Communicator>;
+
+    /// # Panics
+    ///
+    /// Panics if it has resolved before.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let shared = self.shared.take().expect("a future is not polled after it has resolved");
+        match self.state(&shared) {
+            Ok(true) => {
+                shared.recover();
+                Poll::Ready(Ok(Communicator::from_shared(shared)))
+            }
+            Ok(false) => {
+                self.shared = Some(shared);
+                wake_later(context.waker().clone());
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl fmt::Debug for Connecting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connecting").field("waited", &self.start.elapsed()).finish_non_exhaustive()
+    }
+}
+
+/// Wakes a task after a pause. One thread does so for all.
+fn wake_later(waker: Waker) {
+    static WAKERS: OnceLock<Mutex<Sender<Waker>>> = OnceLock::new();
+    let wakers = WAKERS.get_or_init(|| {
+        let (sender, receiver) = channel::<Waker>();
+        thread::spawn(move || {
+            while let Ok(first) = receiver.recv() {
+                thread::sleep(PAUSE);
+                std::iter::once(first).chain(receiver.try_iter()).for_each(Waker::wake);
+            }
+        });
+        Mutex::new(sender)
+    });
+    // The thread lives as long as the process.
+    let _ = wakers.lock().unwrap_or_else(PoisonError::into_inner).send(waker);
+}

@@ -1,0 +1,165 @@
+//! Creating communicators.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::Arc;
+
+use curium_driver::extend::refuse_wait;
+use curium_driver::{Context, ContextKind};
+
+use super::options::CommunicatorOptions;
+use super::shared::{Shared, entered};
+use super::{Communicator, Connecting};
+use crate::error::{ArgumentError, Result};
+use crate::group;
+use crate::library::Nccl;
+use crate::operation::Place;
+use crate::rendezvous::Exchange;
+use crate::sys::{Api, ncclComm_t};
+use crate::unique_id::UniqueId;
+use curium_driver::sys::call;
+
+impl Communicator {
+    /// Creates rank `rank` of `size` on the device of `context`, and waits for the other ranks. They are other processes or other threads.
+    ///
+    /// CUDA: `ncclCommInitRankConfig`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the rank is out of range, or the context is not the primary one of its device. An
+    /// error of NCCL.
+    #[doc(alias = "ncclCommInitRank")]
+    pub fn new(library: &Nccl, context: &Context, id: UniqueId, rank: usize, size: usize) -> Result<Self> {
+        Self::with_options(library, context, id, rank, size, CommunicatorOptions::new())
+    }
+
+    /// Creates a rank, like [`Communicator::new`], with options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::new`], and [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not arrive in time.
+    #[doc(alias = "ncclCommInitRankConfig")]
+    pub fn with_options(
+        library: &Nccl,
+        context: &Context,
+        id: UniqueId,
+        rank: usize,
+        size: usize,
+        options: CommunicatorOptions,
+    ) -> Result<Self> {
+        let shared = start(library, context, id, Place { rank, size }, options, options.timeout.is_none())?;
+        shared.settle("Communicator::new")?;
+        Ok(Self::from_shared(shared))
+    }
+
+    /// Creates the rank of this process in a job, whose identifier rank 0 sends to all ranks.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::with_options`], and the errors of the exchange.
+    pub fn exchanged(
+        library: &Nccl,
+        context: &Context,
+        exchange: &mut impl Exchange,
+        options: CommunicatorOptions,
+    ) -> Result<Self> {
+        let id = UniqueId::exchanged(library, exchange)?;
+        Self::with_options(library, context, id, exchange.rank(), exchange.world_size(), options)
+    }
+
+    /// Starts to create a rank, like [`Communicator::with_options`], without a wait. The result is a future.
+    ///
+    /// The communicator is non-blocking in NCCL's sense. Without a timeout, later calls wait without a limit.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::new`]. Later errors are those of the future.
+    pub fn connect(
+        library: &Nccl,
+        context: &Context,
+        id: UniqueId,
+        rank: usize,
+        size: usize,
+        options: CommunicatorOptions,
+    ) -> Result<Connecting> {
+        start(library, context, id, Place { rank, size }, options, false).map(Connecting::new)
+    }
+
+    /// Creates one rank for each of the devices of `contexts`, in this order, for one process.
+    ///
+    /// CUDA: `ncclCommInitAll`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if there is no context, or one is not the primary one of its device. An error of NCCL,
+    /// for example if two contexts are of one device.
+    #[doc(alias = "ncclCommInitAll")]
+    pub fn all(library: &Nccl, contexts: &[Context]) -> Result<Vec<Self>> {
+        const OPERATION: &str = "Communicator::all";
+        let Some(first) = contexts.first() else {
+            return Err(ArgumentError::refused(OPERATION, "there is no context"));
+        };
+        contexts.iter().try_for_each(|context| expect_usable(OPERATION, context))?;
+        let size = contexts.len();
+        let devices: Vec<c_int> = contexts.iter().map(|context| context.device().as_raw()).collect();
+        let (mut raw, count) = (vec![ptr::null_mut(); size], number(OPERATION, size)?);
+        // SAFETY: both lists have one element for each device.
+        entered(first, || unsafe { call!(library.api(), ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr())) })?;
+        let ranks = raw.into_iter().zip(contexts).enumerate().map(|(rank, (raw, context))| {
+            Self::from_shared(Shared::new(raw, library, context, Place { rank, size }, None, true))
+        });
+        Ok(ranks.collect())
+    }
+}
+
+/// Starts to create a rank.
+fn start(
+    library: &Nccl,
+    context: &Context,
+    id: UniqueId,
+    place: Place,
+    options: CommunicatorOptions,
+    is_blocking: bool,
+) -> Result<Arc<Shared>> {
+    const OPERATION: &str = "Communicator::new";
+    expect_usable(OPERATION, context)?;
+    let (rank, size) = (number(OPERATION, place.rank)?, number(OPERATION, place.size)?);
+    if rank >= size {
+        return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({rank} of {size} ranks)")));
+    }
+    let (mut raw, mut config) = (ptr::null_mut(), options.to_raw(library.version(), is_blocking));
+    // SAFETY: `raw` is valid for writes, the configuration is complete, and the context is current.
+    entered(context, || unsafe {
+        call!(library.api(), ncclCommInitRankConfig(&raw mut raw, size, id.to_raw(), rank, &raw mut config))
+    })?;
+    let timeout = if is_blocking { None } else { Some(options.timeout.unwrap_or(std::time::Duration::MAX)) };
+    Ok(Shared::new(raw, library, context, place, timeout, true))
+}
+
+/// Returns the rank and the number of ranks of a communicator.
+///
+/// # Safety
+///
+/// The communicator is live.
+pub(super) unsafe fn place(api: &Api, raw: ncclComm_t) -> Result<Place> {
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: the communicator is live, and `rank` is valid for writes.
+    unsafe { call!(api, ncclCommUserRank(raw, &raw mut rank)) }?;
+    // SAFETY: the communicator is live, and `size` is valid for writes.
+    unsafe { call!(api, ncclCommCount(raw, &raw mut size)) }?;
+    Ok(Place { rank: rank.try_into().unwrap_or_default(), size: size.try_into().unwrap_or_default() })
+}
+
+pub(super) fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
+    group::expect_none(operation)?;
+    refuse_wait(operation)?;
+    if matches!(context.kind(), ContextKind::Primary | ContextKind::Borrowed) {
+        return Ok(());
+    }
+    Err(ArgumentError::refused(operation, "the context is not the primary one of its device, which NCCL uses"))
+}
+
+/// Converts a number of ranks, or a rank.
+pub(super) fn number(operation: &'static str, number: usize) -> Result<c_int> {
+    number.try_into().map_err(|_| ArgumentError::refused(operation, format!("too many ranks ({number})")))
+}

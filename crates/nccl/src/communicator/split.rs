@@ -1,0 +1,89 @@
+//! Communicators that are made of others.
+
+use std::ffi::c_int;
+use std::ptr;
+
+use super::shared::{Shared, entered};
+use super::{Communicator, create};
+use crate::error::{ArgumentError, Result};
+use crate::group;
+use crate::sys::{Api, NCCL_SHRINK_ABORT, NCCL_SHRINK_DEFAULT, NCCL_SPLIT_NOCOLOR, ncclComm_t};
+use curium_driver::sys::call;
+
+impl Communicator {
+    /// Splits the communicator into one for each color, whose ranks are ordered by `key`, and by rank where keys are equal. Every rank
+    /// calls it. Returns `None` on a rank without a color.
+    ///
+    /// The options are those of this communicator.
+    ///
+    /// CUDA: `ncclCommSplit`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if a number is too large. An error of NCCL.
+    #[doc(alias = "ncclCommSplit")]
+    pub fn split(&mut self, color: Option<u32>, key: u32) -> Result<Option<Self>> {
+        let number = |value: u32| {
+            let refused = || ArgumentError::refused("Communicator::split", format!("number out of range ({value})"));
+            c_int::try_from(value).map_err(|_| refused())
+        };
+        let (color, key) = (color.map_or(Ok(NCCL_SPLIT_NOCOLOR), number)?, number(key)?);
+        self.derive("Communicator::split", |api, raw, child| {
+            // SAFETY: the communicator is live and used by this thread alone, and `child` is valid for writes until the call is complete.
+            unsafe { call!(api, ncclCommSplit(raw, color, key, child, ptr::null_mut())) }
+        })
+    }
+
+    /// Creates a communicator of all ranks but those of `excluded`. The ranks that remain call it.
+    ///
+    /// With `aborts`, operations that wait for an excluded rank, such as one that has failed, end first.
+    ///
+    /// Requires NCCL 2.27. CUDA: `ncclCommShrink`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if a rank is out of range, or this rank is excluded. An error of NCCL.
+    #[doc(alias = "ncclCommShrink")]
+    pub fn shrink(&mut self, excluded: &[usize], aborts: bool) -> Result<Self> {
+        const OPERATION: &str = "Communicator::shrink";
+        let (rank, size) = (self.rank(), self.size());
+        if let Some(wrong) = excluded.iter().find(|excluded| **excluded >= size) {
+            return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({wrong} of {size} ranks)")));
+        }
+        if excluded.contains(&rank) {
+            return Err(ArgumentError::refused(OPERATION, format!("this rank is excluded ({rank})")));
+        }
+        let mut ranks = excluded.iter().map(|rank| create::number(OPERATION, *rank)).collect::<Result<Vec<_>>>()?;
+        let count = create::number(OPERATION, ranks.len())?;
+        let flags = if aborts { NCCL_SHRINK_ABORT } else { NCCL_SHRINK_DEFAULT } as c_int;
+        let child = self.derive(OPERATION, |api, raw, child| {
+            // SAFETY: as for a split, and the list has `count` ranks.
+            unsafe { call!(api, ncclCommShrink(raw, ranks.as_mut_ptr(), count, child, ptr::null_mut(), flags)) }
+        })?;
+        child.ok_or_else(|| ArgumentError::refused(OPERATION, "NCCL created no communicator"))
+    }
+
+    /// Creates a communicator from this one.
+    fn derive(
+        &mut self,
+        operation: &'static str,
+        create: impl FnOnce(&Api, ncclComm_t, *mut ncclComm_t) -> Result<()>,
+    ) -> Result<Option<Self>> {
+        group::expect_none(operation)?;
+        let using = self.shared.begin(operation)?;
+        let Shared { library, context, timeout, .. } = &**using.shared();
+        // A non-blocking call may write it after this function has failed.
+        let child = Box::into_raw(Box::new(ptr::null_mut()));
+        let created = entered(context, || create(library.api(), using.raw(), child));
+        created.and_then(|()| self.shared.settle(operation))?;
+        // SAFETY: the call has completed, so that this code owns the place again.
+        let raw = *unsafe { Box::from_raw(child) };
+        if raw.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: NCCL has just created the communicator.
+        let place = unsafe { create::place(library.api(), raw) };
+        let place = place.unwrap_or(crate::operation::Place { rank: 0, size: 0 });
+        Ok(Some(Self::from_shared(Shared::new(raw, library, context, place, *timeout, true))))
+    }
+}

@@ -1,0 +1,77 @@
+//! The errors of communicators.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error as ThisError;
+
+use super::{Error, seconds};
+use crate::sys::ncclResult_t;
+
+/// A function of NCCL that returned an error.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{function}: failed ({code:?} = {}{}); NCCL_DEBUG=WARN prints details", .code.0, separated(.message))]
+#[non_exhaustive]
+pub struct CallError {
+    /// The function.
+    pub function: &'static str,
+    /// The code that it returned.
+    pub code: ncclResult_t,
+    /// NCCL's message, empty if there is none.
+    pub message: Box<str>,
+}
+
+/// Arguments that do not fit together, or do not fit the communicator. NCCL was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: {problem}")]
+#[non_exhaustive]
+pub struct ArgumentError {
+    /// The operation, such as `all_gather`.
+    pub operation: &'static str,
+    /// The problem, and after `; ` advice, if any.
+    pub problem: Box<str>,
+}
+
+/// An operation that did not complete within the timeout of its communicator, which was aborted.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error(
+    "{operation}: not completed within {} (rank {rank} of {size}, {outstanding}); the communicator was aborted, see the output of the other \
+     ranks",
+    seconds(*.waited)
+)]
+#[non_exhaustive]
+pub struct TimeoutError {
+    /// The operation of this crate that waited.
+    pub operation: &'static str,
+    /// The first operation that had not completed, with its number on the communicator.
+    pub outstanding: Box<str>,
+    /// The rank.
+    pub rank: usize,
+    /// The number of ranks.
+    pub size: usize,
+    /// The time that was waited.
+    pub waited: Duration,
+}
+
+impl ArgumentError {
+    #[cold]
+    pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
+        Error::Argument(Box::new(Self { operation, problem: problem.into() }))
+    }
+}
+
+macro_rules! debug_as_display {
+    ($($ty:ty),*) => {
+        $(impl fmt::Debug for $ty {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, formatter)
+            }
+        })*
+    };
+}
+
+debug_as_display!(CallError, ArgumentError, TimeoutError);
+
+fn separated(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!(": {message}") }
+}

@@ -1,0 +1,198 @@
+//! Groups: several operations that NCCL starts as one.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use curium_driver::Stream;
+use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::hazard::AccessGuard;
+
+use crate::communicator::Communicator;
+use crate::communicator::shared::{Shared, Using, entered};
+use crate::error::{ArgumentError, Error, Result};
+use crate::library::Nccl;
+use crate::operation::{Call, Operation};
+use crate::reduction::CreatedOperator;
+use curium_driver::sys::call;
+
+thread_local! {
+    /// `true` while this thread is in a group, whose operations NCCL starts at its end.
+    static IS_OPEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An open group, to which operations are added.
+///
+/// The memory of the operations stays borrowed until the group has ended, as do the streams.
+#[derive(Debug)]
+pub struct Group<'a> {
+    library: Nccl,
+    operations: Vec<Added<'a>>,
+    is_open: bool,
+}
+
+/// An operation of an open group.
+#[derive(Debug)]
+struct Added<'a> {
+    operation: Operation<'a>,
+    guard: AccessGuard<'a>,
+    using: Using,
+    operator: CreatedOperator,
+}
+
+impl Nccl {
+    /// Starts the operations that `operations` adds to the group as one: they progress together. A thread that has several ranks, and an
+    /// exchange of transfers, need a group.
+    ///
+    /// The group ends when the closure returns, with an error or not, and also when it panics: the operations that were added are started.
+    ///
+    /// CUDA: `ncclGroupStart`, `ncclGroupEnd`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] within another group. The error of the closure, or else that of NCCL, or [`Error::Timeout`] as for
+    /// [`Communicator::enqueue`].
+    ///
+    /// ```
+    /// # let config = curium_sim::Config::new().with_devices(2);
+    /// # let driver = curium_sim::Simulator::new(config)?.driver::<curium_driver::Driver>()?;
+    /// # let nccl = curium_sim_libraries::nccl();
+    /// # let contexts = [driver.device(0)?.primary_context()?, driver.device(1)?.primary_context()?];
+    /// # let streams = [contexts[0].stream()?, contexts[1].stream()?];
+    /// # let mut ranks = curium_nccl::Communicator::all(&nccl, &contexts)?;
+    /// use curium_memory::DeviceBuffer;
+    /// use curium_nccl::Operation;
+    ///
+    /// let x = DeviceBuffer::from_slice(&streams[0], &[1_u32, 2, 3])?;
+    /// let mut y = DeviceBuffer::<u32>::zeroed(&streams[1], 3)?;
+    /// nccl.group(|group| {
+    ///     group.enqueue(&mut ranks[0], &streams[0], Operation::send(&x, 1))?;
+    ///     group.enqueue(&mut ranks[1], &streams[1], Operation::receive(&mut y, 0))
+    /// })?;
+    /// assert_eq!(y.to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "ncclGroupStart")]
+    #[doc(alias = "ncclGroupEnd")]
+    pub fn group<'a, R>(&self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
+        let mut group = Group::start(self)?;
+        let result = operations(&mut group);
+        let ended = group.end();
+        result.and_then(|value| ended.map(|()| value))
+    }
+}
+
+impl<'a> Group<'a> {
+    fn start(library: &Nccl) -> Result<Self> {
+        expect_none("Nccl::group")?;
+        // SAFETY: the group ends when the value that is returned does.
+        unsafe { call!(library.api(), ncclGroupStart()) }?;
+        IS_OPEN.set(true);
+        Ok(Self { library: library.clone(), operations: Vec::new(), is_open: true })
+    }
+
+    /// Adds an operation on a stream of the communicator's device.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::enqueue`].
+    pub fn enqueue(
+        &mut self,
+        communicator: &mut Communicator,
+        stream: &'a Stream,
+        mut operation: Operation<'a>,
+    ) -> Result<()> {
+        let (name, place, shared) = (operation.name(), communicator.place(), communicator.shared());
+        if !self.library.is_same(&shared.library) {
+            return Err(ArgumentError::refused(name, "the communicator is one of another library than the group"));
+        }
+        communicator.expect_device(name, stream)?;
+        stream.expect_captured(name, PASS_THE_SCOPE)?;
+        let count = operation.count(place, true)?;
+        let using = shared.begin(name)?;
+        let mut guard = AccessGuard::new(stream)?;
+        guard.keep(shared);
+        // SAFETY: `launched` follows the end of the group.
+        unsafe { operation.bind(&mut guard) }?;
+        let call = Call { api: shared.api(), communicator: using.raw(), stream: stream.as_raw().cast(), place, count };
+        // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
+        let called = entered(&shared.context, || unsafe { operation.call(call) });
+        let (operator, result) = match called {
+            Ok(operator) => (operator, Ok(())),
+            Err(error) => (CreatedOperator::NONE, Err(error)),
+        };
+        // A failure may come after some work was added.
+        self.operations.push(Added { operation, guard, using, operator });
+        result
+    }
+
+    /// Ends the group: starts its operations, and records their accesses.
+    fn end(&mut self) -> Result<()> {
+        if !std::mem::replace(&mut self.is_open, false) {
+            return Ok(());
+        }
+        let api = self.library.api();
+        // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
+        let end = || unsafe { call!(api, ncclGroupEnd()) };
+        let mut ended = None;
+        if let Some(first) = self.operations.first() {
+            // Without the context, the group ends as well.
+            let _ = entered(&first.using.shared().context, || {
+                ended = Some(end());
+                Ok(())
+            });
+        }
+        let mut result = ended.unwrap_or_else(end);
+        IS_OPEN.set(false);
+        let mut used: Vec<Arc<Shared>> = Vec::new();
+        for added in self.operations.drain(..) {
+            let shared = Arc::clone(added.using.shared());
+            result = result.and(added.finish());
+            if !used.iter().any(|known| Arc::ptr_eq(known, &shared)) {
+                used.push(shared);
+            }
+        }
+        result.and_then(|()| used.iter().try_for_each(settled))
+    }
+}
+
+impl Added<'_> {
+    /// Records the accesses of the operation, after the group has ended.
+    fn finish(mut self) -> Result<()> {
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { self.operation.launched(&mut self.guard) };
+        let shared = self.using.shared();
+        if !self.guard.is_captured() {
+            shared.record(self.guard.stream(), self.operation.name(), self.operation.len())?;
+        }
+        // SAFETY: the group has ended, and the communicator is in use.
+        unsafe { self.operator.destroy(shared.api(), self.using.raw()) }
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "a group failed at the end of a panic");
+        }
+    }
+}
+
+/// Waits for a communicator that connects, and aborts it if that takes too long.
+fn settled(shared: &Arc<Shared>) -> Result<()> {
+    let settled = shared.settle("Nccl::group");
+    if matches!(settled, Err(Error::Timeout(_))) {
+        shared.abort()?;
+    }
+    settled
+}
+
+/// Returns an error if the calling thread is in a group.
+pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
+    if IS_OPEN.get() {
+        return Err(ArgumentError::refused(
+            operation,
+            "called within a group; use the group's own method, or end it first",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The calls of NCCL that enqueue operations.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use super::{Kind, Operation, Place};
+use crate::error::Result;
+use crate::reduction::{CreatedOperator, Operator};
+use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
+use curium_driver::sys::call;
+
+/// The call of an operation: the library, the communicator and the stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) communicator: ncclComm_t,
+    pub(crate) stream: cudaStream_t,
+    pub(crate) place: Place,
+    /// The number of elements.
+    pub(crate) count: usize,
+}
+
+impl Operation<'_> {
+    /// Enqueues the operation. The operator that is returned is destroyed after the group that the call is part of.
+    ///
+    /// # Safety
+    ///
+    /// The communicator and the stream are live, `count` is the one that the lengths were checked for, and the memory is bound until the
+    /// operation has run.
+    pub(crate) unsafe fn call(&self, call: Call<'_>) -> Result<CreatedOperator> {
+        let Call { api, communicator, .. } = call;
+        let Some(operator) = self.operator() else {
+            // SAFETY: as the caller guarantees; the operation has no operator.
+            return unsafe { self.start(call, ncclRedOp_t::ncclSum) }.map(|()| CreatedOperator::NONE);
+        };
+        // SAFETY: the caller guarantees the communicator.
+        let (raw, created) = unsafe { operator.create(api, communicator) }?;
+        // SAFETY: as the caller guarantees, and the operator exists.
+        if let Err(error) = unsafe { self.start(call, raw) } {
+            // SAFETY: the only call with the operator has failed.
+            unsafe { created.destroy(api, communicator) }?;
+            return Err(error);
+        }
+        Ok(created)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Operation::call`], and `operator` is one of the communicator.
+    unsafe fn start(&self, call: Call<'_>, operator: ncclRedOp_t) -> Result<()> {
+        let Call { api, communicator, stream, place, count } = call;
+        let (source, target) = self.addresses(place, count);
+        let element = self.element;
+        let root = |root: Option<usize>| rank(root.unwrap_or(place.rank));
+        match self.kind {
+            // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
+            Kind::AllReduce(_) => unsafe {
+                call!(api, ncclAllReduce(source, target, count, element, operator, communicator, stream))
+            },
+            // SAFETY: as above; only the root writes.
+            Kind::Reduce(_, to) => unsafe {
+                call!(api, ncclReduce(source, target, count, element, operator, root(to), communicator, stream))
+            },
+            // SAFETY: the source has `count` elements for each rank, and the target for one.
+            Kind::ReduceScatter(_) => unsafe {
+                call!(api, ncclReduceScatter(source, target, count, element, operator, communicator, stream))
+            },
+            // SAFETY: the memory has `count` elements; that of the root is only read, because both addresses are the same.
+            Kind::Broadcast(from) => unsafe {
+                call!(api, ncclBroadcast(source, target, count, element, root(from), communicator, stream))
+            },
+            // SAFETY: the source has `count` elements, and the target for each rank.
+            Kind::AllGather => unsafe {
+                call!(api, ncclAllGather(source, target, count, element, communicator, stream))
+            },
+            // SAFETY: both memories have `count` elements for each rank.
+            Kind::AllToAll if api.ncclAlltoAll.is_some() => unsafe {
+                call!(api, ncclAlltoAll(source, target, count, element, communicator, stream))
+            },
+            // SAFETY: the target of the root has `count` elements for each rank, and the source for one.
+            Kind::Gather(to) if api.ncclGather.is_some() => unsafe {
+                call!(api, ncclGather(source, target, count, element, root(to), communicator, stream))
+            },
+            // SAFETY: the source of the root has `count` elements for each rank, and the target for one.
+            Kind::Scatter(from) if api.ncclScatter.is_some() => unsafe {
+                call!(api, ncclScatter(source, target, count, element, root(from), communicator, stream))
+            },
+            // SAFETY: as above.
+            Kind::AllToAll | Kind::Gather(_) | Kind::Scatter(_) => unsafe { self.transfers(call, source, target) },
+            // SAFETY: the source has `count` elements.
+            Kind::Send(peer) => unsafe {
+                call!(api, ncclSend(source, count, element, rank(peer), communicator, stream))
+            },
+            // SAFETY: the target has `count` elements.
+            Kind::Receive(peer) => unsafe {
+                call!(api, ncclRecv(target, count, element, rank(peer), communicator, stream))
+            },
+        }
+    }
+
+    fn operator(&self) -> Option<Operator> {
+        match self.kind {
+            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => Some(operator),
+            _ => None,
+        }
+    }
+
+    /// Returns the addresses of the source and of the target. In place, one of them is within the other.
+    fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
+        let source = self.source.as_ref().map(|source| source.as_pointer().as_raw());
+        let target = self.target.as_ref().map(|target| target.as_pointer().as_raw());
+        let own = (rank * count * self.width) as u64;
+        let (source, target) = match (source, target, self.kind) {
+            (None, Some(memory), Kind::AllGather) => (memory + own, memory),
+            (None, Some(memory), Kind::ReduceScatter(_)) => (memory, memory + own),
+            (None, Some(memory), Kind::AllReduce(_) | Kind::Reduce(..) | Kind::Broadcast(_)) => (memory, memory),
+            (Some(memory), None, Kind::Broadcast(_)) => (memory, memory),
+            (source, target, _) => (source.unwrap_or(0), target.unwrap_or(0)),
+        };
+        (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))
+    }
+
+    /// Enqueues the transfers that a collective of newer versions consists of.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Operation::call`].
+    unsafe fn transfers(&self, call: Call<'_>, source: *const c_void, target: *mut c_void) -> Result<()> {
+        let Call { api, communicator, stream, place: Place { rank: own, size }, count } = call;
+        let part = count * self.width;
+        let send = |index: usize, peer: usize| {
+            let source = source.wrapping_byte_add(index * part);
+            // SAFETY: the source has this part, and the rest is as the caller guarantees.
+            unsafe { call!(api, ncclSend(source, count, self.element, rank(peer), communicator, stream)) }
+        };
+        let receive = |index: usize, peer: usize| {
+            let target = target.wrapping_byte_add(index * part);
+            // SAFETY: the target has this part, and the rest is as the caller guarantees.
+            unsafe { call!(api, ncclRecv(target, count, self.element, rank(peer), communicator, stream)) }
+        };
+        // SAFETY: the group ends below.
+        unsafe { call!(api, ncclGroupStart()) }?;
+        let enqueued = match self.kind {
+            Kind::Gather(Some(root)) => send(0, root),
+            Kind::Scatter(Some(root)) => receive(0, root),
+            Kind::Gather(None) => send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer))),
+            Kind::Scatter(None) => receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer))),
+            _ => (0..size).try_for_each(|peer| send(peer, peer).and_then(|()| receive(peer, peer))),
+        };
+        // SAFETY: the group was started above.
+        let ended = unsafe { call!(api, ncclGroupEnd()) };
+        enqueued.and(ended)
+    }
+}
+
+/// Converts a rank, which is below the number of ranks that NCCL was given.
+fn rank(rank: usize) -> c_int {
+    c_int::try_from(rank).unwrap_or(c_int::MAX)
+}

@@ -1,0 +1,98 @@
+//! The operators of reductions.
+
+use std::ffi::c_void;
+
+use crate::element::Element;
+use crate::error::Result;
+use crate::sys::{Api, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclScalarResidence_t};
+use curium_driver::sys::call;
+
+/// The operator of a reduction over the ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Reduction<T> {
+    /// The sum.
+    Sum,
+    /// The product.
+    Product,
+    /// The smallest element.
+    Min,
+    /// The largest element.
+    Max,
+    /// The sum divided by the number of ranks.
+    Average,
+    /// The sum of the elements of each rank multiplied by that rank's factor.
+    ScaledSum(T),
+}
+
+/// An operator without its type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operator {
+    raw: ncclRedOp_t,
+    element: ncclDataType_t,
+    /// The factor of a scaled sum.
+    factor: Option<[u8; 8]>,
+}
+
+/// An operator of NCCL for one call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CreatedOperator(Option<ncclRedOp_t>);
+
+impl<T: Element> Reduction<T> {
+    pub(crate) fn erased(self) -> Operator {
+        let raw = match self {
+            Self::Sum | Self::ScaledSum(_) => ncclRedOp_t::ncclSum,
+            Self::Product => ncclRedOp_t::ncclProd,
+            Self::Min => ncclRedOp_t::ncclMin,
+            Self::Max => ncclRedOp_t::ncclMax,
+            Self::Average => ncclRedOp_t::ncclAvg,
+        };
+        let factor = if let Self::ScaledSum(factor) = self { Some(widened(&factor)) } else { None };
+        Operator { raw, element: T::TYPE, factor }
+    }
+}
+
+/// Returns the bytes of a number, followed by zeros.
+fn widened<T: Element>(factor: &T) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(factor));
+    bytes
+}
+
+impl Operator {
+    /// Returns the operator for `communicator`, which exists until [`CreatedOperator::destroy`].
+    ///
+    /// # Safety
+    ///
+    /// The communicator is live.
+    pub(crate) unsafe fn create(
+        mut self,
+        api: &Api,
+        communicator: ncclComm_t,
+    ) -> Result<(ncclRedOp_t, CreatedOperator)> {
+        let Some(factor) = &mut self.factor else { return Ok((self.raw, CreatedOperator::NONE)) };
+        let (mut raw, factor) = (ncclRedOp_t(0), factor.as_mut_ptr().cast::<c_void>());
+        let residence = ncclScalarResidence_t::ncclScalarHostImmediate;
+        // SAFETY: the communicator is live, `raw` is valid for writes, and the factor has the type and is read during the call.
+        unsafe { call!(api, ncclRedOpCreatePreMulSum(&raw mut raw, factor, self.element, residence, communicator)) }?;
+        Ok((raw, CreatedOperator(Some(raw))))
+    }
+}
+
+impl CreatedOperator {
+    /// No operator, for operations without one and for those of NCCL.
+    pub(crate) const NONE: Self = Self(None);
+
+    /// Destroys the operator, if it was created for this call.
+    ///
+    /// # Safety
+    ///
+    /// The communicator is live and that of the operator, and every call with the operator has returned, including the end of its group.
+    pub(crate) unsafe fn destroy(self, api: &Api, communicator: ncclComm_t) -> Result<()> {
+        match self.0 {
+            // SAFETY: the caller upholds the conditions.
+            Some(raw) => unsafe { call!(api, ncclRedOpDestroy(raw, communicator)) },
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Generators: an algorithm, its state, and the place where it runs.
+
+mod create;
+mod fill;
+
+use std::sync::Arc;
+
+use curium_driver::Stream;
+
+pub use self::fill::Place;
+use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::library::CuRand;
+use crate::order::GeneratorOrdering;
+use crate::place::Device;
+use crate::sys::curandGenerator_t;
+
+/// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
+///
+/// On a device, operations are enqueued on the stream and return before they have run. The memory may be in buffers of any stream:
+/// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that
+/// operations borrow it exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
+///
+/// In a [capture](curium_driver::Graph::capture), create the generator on the capture scope: its operations become nodes, and the graph
+/// keeps the generator and the memory. The state is set up while the graph is captured and not at each launch. NVIDIA does not document
+/// captures of cuRAND: whether a later launch goes on in the sequence or repeats it depends on the algorithm, and an operation that
+/// cuRAND cannot capture fails with its error.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let curand = curium_sim_libraries::curand();
+/// # /*
+/// let driver = Driver::load()?;
+/// let curand = CuRand::load()?;
+/// # */
+/// use curium_memory::DeviceBuffer;
+/// use curium_rand::{Generator, Philox4x32, Sobol32};
+///
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let mut generator = Generator::<Philox4x32>::seeded(&curand, &stream, 42)?;
+/// let mut weights = DeviceBuffer::<f32>::zeroed(&stream, 1000)?;
+/// generator.normal(&mut weights, 0.0, 0.02)?;
+///
+/// // 500 points in three dimensions: all first coordinates, all second ones, all third ones.
+/// let mut points = DeviceBuffer::<f64>::zeroed(&stream, 3 * 500)?;
+/// Generator::<Sobol32>::with_dimensions(&curand, &stream, 3)?.uniform(&mut points)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// An algorithm has the methods that it supports: a Sobol sequence has no seed, and a Mersenne Twister no offset.
+///
+/// ```compile_fail,E0599
+/// # fn f(generator: &mut curium_rand::Generator<curium_rand::Sobol32>) -> curium_rand::Result<()> {
+/// generator.set_seed(42)
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Generator<A, P = Device> {
+    handle: Arc<Handle<A>>,
+    place: P,
+    dimensions: u32,
+    /// `true` once the state is in memory, which the first operation writes otherwise.
+    is_ready: bool,
+}
+
+impl<A: Algorithm, P> Generator<A, P> {
+    /// Returns the number of dimensions: 1 for pseudo-random numbers.
+    #[must_use]
+    pub fn dimensions(&self) -> u32 {
+        self.dimensions
+    }
+
+    /// Returns the library.
+    #[must_use]
+    pub fn library(&self) -> &CuRand {
+        self.handle.library()
+    }
+
+    /// Returns the raw generator, for calls that this crate does not make. They must leave the stream and the dimensions as they are, and
+    /// their accesses are not tracked.
+    #[must_use]
+    pub fn as_raw(&mut self) -> curandGenerator_t {
+        self.handle.raw()
+    }
+}
+
+impl<A: Algorithm> Generator<A> {
+    /// Returns the stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.place.stream
+    }
+}
+
+impl<A: PseudoRandom, P> Generator<A, P> {
+    /// Starts the sequence of another seed.
+    ///
+    /// CUDA: `curandSetPseudoRandomGeneratorSeed`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library.
+    #[doc(alias = "curandSetPseudoRandomGeneratorSeed")]
+    pub fn set_seed(&mut self, seed: u64) -> Result<()> {
+        self.is_ready = false;
+        self.handle.set_seed(seed)
+    }
+
+    /// Sets the order of the numbers in memory, and starts the sequence again.
+    ///
+    /// CUDA: `curandSetGeneratorOrdering`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library, such as for an order that the algorithm does not have.
+    #[doc(alias = "curandSetGeneratorOrdering")]
+    pub fn set_ordering(&mut self, ordering: GeneratorOrdering) -> Result<()> {
+        self.is_ready = false;
+        self.handle.set_ordering(ordering)
+    }
+}
+
+impl<A: QuasiRandom, P> Generator<A, P> {
+    /// Sets the number of dimensions, from 1 to 20,000, and starts the sequence again.
+    ///
+    /// CUDA: `curandSetQuasiRandomGeneratorDimensions`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the number is out of range; an error of the library.
+    #[doc(alias = "curandSetQuasiRandomGeneratorDimensions")]
+    pub fn set_dimensions(&mut self, dimensions: u32) -> Result<()> {
+        self.handle.set_dimensions("Generator::set_dimensions", dimensions)?;
+        (self.dimensions, self.is_ready) = (dimensions, false);
+        Ok(())
+    }
+}
+
+impl<A: SkipAhead, P> Generator<A, P> {
+    /// Goes to a position of the sequence, counted from its start.
+    ///
+    /// CUDA: `curandSetGeneratorOffset`.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library.
+    #[doc(alias = "curandSetGeneratorOffset")]
+    pub fn set_offset(&mut self, offset: u64) -> Result<()> {
+        self.is_ready = false;
+        self.handle.set_offset(offset)
+    }
+}

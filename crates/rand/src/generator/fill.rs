@@ -1,0 +1,172 @@
+//! Random numbers in memory: raw, and of each distribution.
+
+use curium_driver::sys::call;
+
+use super::Generator;
+use crate::algorithm::{Algorithm, sealed};
+use crate::error::{ArgumentError, Result};
+use crate::place::{Device, Host, Output};
+use crate::real::Real;
+use crate::real::sealed::Functions as _;
+use crate::sys::{Api, curandGenerator_t};
+
+/// The largest mean of a Poisson distribution.
+const LARGEST_POISSON_MEAN: f64 = 400_000.0;
+
+/// A place whose generators can be used now.
+pub trait Place<A>: Sized {
+    #[doc(hidden)]
+    fn prepare(generator: &mut Generator<A, Self>, operation: &'static str) -> Result<()>;
+}
+
+impl<A: Algorithm> Place<A> for Device {
+    fn prepare(generator: &mut Generator<A, Self>, operation: &'static str) -> Result<()> {
+        generator.place.stream.expect_captured(operation, "create the generator on the capture scope")?;
+        generator.make_ready()
+    }
+}
+
+impl<A: Algorithm> Place<A> for Host {
+    fn prepare(_generator: &mut Generator<A, Self>, _operation: &'static str) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<A: Algorithm, P: Place<A>> Generator<A, P> {
+    /// Fills `output` with raw numbers, each of whose bits is random.
+    ///
+    /// CUDA: `curandGenerate`, `curandGenerateLongLong`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the length is no multiple of the dimensions; an error of the library or of the
+    /// driver.
+    #[doc(alias = "curandGenerate")]
+    #[doc(alias = "curandGenerateLongLong")]
+    pub fn bits(&mut self, output: &mut (impl Output<P, Element = A::Bits> + ?Sized)) -> Result<()> {
+        self.fill("Generator::bits", output, |api, raw, output, len| {
+            // SAFETY: the generator is live and makes these numbers, and `fill` passes memory of this length.
+            unsafe { <A::Bits as sealed::Bits>::generate(api, raw, output, len) }
+        })
+    }
+
+    /// Fills `output` with numbers that are distributed evenly between 0, which is excluded, and 1, which is included.
+    ///
+    /// CUDA: `curandGenerateUniform`, `curandGenerateUniformDouble`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Generator::bits`].
+    #[doc(alias = "curandGenerateUniform")]
+    pub fn uniform<O: Output<P, Element: Real> + ?Sized>(&mut self, output: &mut O) -> Result<()> {
+        self.fill("Generator::uniform", output, |api, raw, output, len| {
+            // SAFETY: the generator is live, and `fill` passes memory of this length.
+            unsafe { O::Element::uniform(api, raw, output, len) }
+        })
+    }
+
+    /// Fills `output` with numbers of a normal distribution.
+    ///
+    /// CUDA: `curandGenerateNormal`, `curandGenerateNormalDouble`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and
+    /// the numbers are pseudo-random, or if the length is no multiple of the dimensions; an error of the library or of the driver.
+    #[doc(alias = "curandGenerateNormal")]
+    pub fn normal<O: Output<P, Element: Real> + ?Sized>(
+        &mut self,
+        output: &mut O,
+        mean: O::Element,
+        deviation: O::Element,
+    ) -> Result<()> {
+        const OPERATION: &str = "Generator::normal";
+        check_normal::<A, O::Element>(OPERATION, output.count(), mean, deviation)?;
+        self.fill(OPERATION, output, |api, raw, output, len| {
+            // SAFETY: the generator is live, and `fill` passes memory of this length.
+            unsafe { O::Element::normal(api, raw, output, len, (mean, deviation)) }
+        })
+    }
+
+    /// Fills `output` with numbers whose logarithms have a normal distribution with this mean and deviation.
+    ///
+    /// CUDA: `curandGenerateLogNormal`, `curandGenerateLogNormalDouble`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Generator::normal`].
+    #[doc(alias = "curandGenerateLogNormal")]
+    pub fn log_normal<O: Output<P, Element: Real> + ?Sized>(
+        &mut self,
+        output: &mut O,
+        mean: O::Element,
+        deviation: O::Element,
+    ) -> Result<()> {
+        const OPERATION: &str = "Generator::log_normal";
+        check_normal::<A, O::Element>(OPERATION, output.count(), mean, deviation)?;
+        self.fill(OPERATION, output, |api, raw, output, len| {
+            // SAFETY: the generator is live, and `fill` passes memory of this length.
+            unsafe { O::Element::log_normal(api, raw, output, len, (mean, deviation)) }
+        })
+    }
+
+    /// Fills `output` with numbers of a Poisson distribution, whose mean is at most 400,000.
+    ///
+    /// CUDA: `curandGeneratePoisson`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is no multiple of the dimensions; an error
+    /// of the library or of the driver.
+    #[doc(alias = "curandGeneratePoisson")]
+    pub fn poisson(&mut self, output: &mut (impl Output<P, Element = u32> + ?Sized), mean: f64) -> Result<()> {
+        const OPERATION: &str = "Generator::poisson";
+        if !(mean > 0.0 && mean <= LARGEST_POISSON_MEAN) {
+            let problem =
+                format!("unsupported mean ({mean}, supported are positive means up to {LARGEST_POISSON_MEAN})");
+            return Err(ArgumentError::refused(OPERATION, problem));
+        }
+        self.fill(OPERATION, output, |api, raw, output, len| {
+            // SAFETY: the generator is live, and `fill` passes memory of this length.
+            unsafe { call!(api, curandGeneratePoisson(raw, output, len, mean)) }
+        })
+    }
+
+    /// Calls a function that fills memory.
+    fn fill<O: Output<P> + ?Sized>(
+        &mut self,
+        operation: &'static str,
+        output: &mut O,
+        call: impl FnOnce(&Api, curandGenerator_t, *mut O::Element, usize) -> Result<()>,
+    ) -> Result<()> {
+        let (len, dimensions) = (output.count(), self.dimensions);
+        if !len.is_multiple_of(dimensions as usize) {
+            let problem = format!("length is no multiple of the dimensions ({len} elements, {dimensions} dimensions)");
+            return Err(ArgumentError::refused(operation, problem));
+        }
+        P::prepare(self, operation)?;
+        if len == 0 {
+            return Ok(());
+        }
+        let handle = &self.handle;
+        output.write(&self.place, handle, |address| {
+            handle.entered(|| call(handle.library().api(), handle.raw(), address, len))
+        })?;
+        self.is_ready = true;
+        Ok(())
+    }
+}
+
+/// Checks the arguments of a normal distribution, whose pseudo-random numbers are computed in pairs.
+fn check_normal<A: Algorithm, T: Real>(operation: &'static str, len: usize, mean: T, deviation: T) -> Result<()> {
+    let (mean, deviation): (f64, f64) = (mean.into(), deviation.into());
+    if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
+        let problem = format!("no normal distribution (mean {mean}, standard deviation {deviation})");
+        return Err(ArgumentError::refused(operation, problem));
+    }
+    if A::IS_PSEUDO_RANDOM && !len.is_multiple_of(2) {
+        let problem = format!("odd length ({len} elements); pseudo-random normal numbers come in pairs");
+        return Err(ArgumentError::refused(operation, problem));
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! The handle of a generator, which lives until its owner and every graph that captured it are gone.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+
+use curium_driver::Context;
+use curium_driver::extend::{dropping, report};
+use curium_driver::sys::call;
+
+use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
+use crate::error::{ArgumentError, Error, Result};
+use crate::library::CuRand;
+use crate::order::GeneratorOrdering;
+use crate::sys::curandGenerator_t;
+
+/// The largest number of dimensions of a Sobol sequence.
+const MOST_DIMENSIONS: u32 = 20_000;
+
+/// A generator of cuRAND: on a device, in whose context it was created, or on the host.
+pub(crate) struct Handle<A> {
+    raw: curandGenerator_t,
+    library: CuRand,
+    context: Option<Context>,
+    _algorithm: PhantomData<A>,
+}
+
+// SAFETY: a generator may be used by any thread, by one at a time: calls are made through an owner that is borrowed exclusively.
+unsafe impl<A> Send for Handle<A> {}
+// SAFETY: as above; a shared handle is only kept.
+unsafe impl<A> Sync for Handle<A> {}
+
+impl<A: Algorithm> Handle<A> {
+    /// Creates a generator on the device of `context`, or on the host.
+    pub(crate) fn create(library: &CuRand, context: Option<&Context>) -> Result<Self> {
+        let (api, kind) = (library.api(), A::to_raw());
+        let mut raw = ptr::null_mut();
+        match context {
+            // SAFETY: `raw` is valid for writes, and the context is current.
+            Some(context) => entered(context, || unsafe { call!(api, curandCreateGenerator(&raw mut raw, kind)) })?,
+            // SAFETY: `raw` is valid for writes.
+            None => unsafe { call!(api, curandCreateGeneratorHost(&raw mut raw, kind)) }?,
+        }
+        Ok(Self::new(raw, library, context.cloned()))
+    }
+}
+
+impl<A> Handle<A> {
+    pub(crate) fn new(raw: curandGenerator_t, library: &CuRand, context: Option<Context>) -> Self {
+        Self { raw, library: library.clone(), context, _algorithm: PhantomData }
+    }
+
+    pub(crate) fn raw(&self) -> curandGenerator_t {
+        self.raw
+    }
+
+    pub(crate) fn library(&self) -> &CuRand {
+        &self.library
+    }
+
+    /// Calls the library, with the context of the generator current.
+    pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        match &self.context {
+            Some(context) => entered(context, operation),
+            None => operation(),
+        }
+    }
+}
+
+impl<A: PseudoRandom> Handle<A> {
+    pub(crate) fn set_seed(&self, seed: u64) -> Result<()> {
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        self.entered(|| unsafe { call!(api, curandSetPseudoRandomGeneratorSeed(self.raw, seed)) })
+    }
+
+    pub(crate) fn set_ordering(&self, ordering: GeneratorOrdering) -> Result<()> {
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        self.entered(|| unsafe { call!(api, curandSetGeneratorOrdering(self.raw, ordering.to_raw())) })
+    }
+}
+
+impl<A: QuasiRandom> Handle<A> {
+    pub(crate) fn set_dimensions(&self, operation: &'static str, dimensions: u32) -> Result<()> {
+        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+            let problem =
+                format!("unsupported number of dimensions ({dimensions}, supported are 1 to {MOST_DIMENSIONS})");
+            return Err(ArgumentError::refused(operation, problem));
+        }
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        self.entered(|| unsafe { call!(api, curandSetQuasiRandomGeneratorDimensions(self.raw, dimensions)) })
+    }
+}
+
+impl<A: SkipAhead> Handle<A> {
+    pub(crate) fn set_offset(&self, offset: u64) -> Result<()> {
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        self.entered(|| unsafe { call!(api, curandSetGeneratorOffset(self.raw, offset)) })
+    }
+}
+
+impl<A> Drop for Handle<A> {
+    fn drop(&mut self) {
+        let destroy = || {
+            // SAFETY: the generator is live, its context is current, and nobody uses it any more.
+            self.entered(|| unsafe { call!(self.library.api(), curandDestroyGenerator(self.raw)) })
+        };
+        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
+            report(&error);
+        }
+    }
+}
+
+impl<A> fmt::Debug for Handle<A> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:p}", self.raw)
+    }
+}
+
+/// Calls the library with a context current.
+pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    context.entered(|_| Ok(operation()))?
+}

@@ -1,0 +1,159 @@
+//! The distributions: random bits become numbers.
+
+mod normal;
+mod poisson;
+
+use std::ffi::{c_uint, c_ulonglong};
+
+use bytemuck::Pod;
+use curium_rand::sys::{Api, curandGenerator_t, curandStatus_t};
+
+use self::normal::quantile;
+use self::poisson::Poisson;
+use super::generator::{self, Generator};
+use super::{Result, code};
+
+/// A type of real numbers.
+trait Real: Pod + Into<f64> {
+    /// `true` if a number takes more than 32 random bits.
+    const IS_WIDE: bool;
+
+    fn narrow(number: f64) -> Self;
+}
+
+impl Real for f32 {
+    const IS_WIDE: bool = false;
+
+    fn narrow(number: f64) -> Self {
+        number as Self
+    }
+}
+
+impl Real for f64 {
+    const IS_WIDE: bool = true;
+
+    fn narrow(number: f64) -> Self {
+        number
+    }
+}
+
+/// Returns a number above 0 and up to 1: the middle of the interval that the upper 53 bits stand for.
+fn unit(bits: u64) -> f64 {
+    ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+}
+
+/// Returns numbers of the normal distribution with mean 0 and deviation 1.
+fn standard_normal<T: Real>(generator: &mut Generator, len: usize) -> Result<Vec<f64>> {
+    let is_pseudo_random = !generator.settings.is_quasi_random();
+    if is_pseudo_random && !len.is_multiple_of(2) {
+        return Err(curandStatus_t::CURAND_STATUS_LENGTH_NOT_MULTIPLE);
+    }
+    let bits = generator.next(len, T::IS_WIDE)?;
+    if !is_pseudo_random {
+        return Ok(bits.into_iter().map(|bits| quantile(unit(bits))).collect());
+    }
+    let pairs = bits.chunks_exact(2).flat_map(|pair| normal::box_muller(unit(pair[0]), unit(pair[1])));
+    Ok(pairs.collect())
+}
+
+/// Writes numbers that `make` computes.
+///
+/// # Safety
+///
+/// The output is valid for writes of the numbers if the generator is on the host.
+unsafe fn write<T: Pod>(
+    name: &'static str,
+    raw: curandGenerator_t,
+    output: *mut T,
+    make: impl FnOnce(&mut Generator) -> Result<Vec<T>>,
+) -> curandStatus_t {
+    code(generator::with(raw, |generator| {
+        let numbers = make(generator)?;
+        // SAFETY: the caller guarantees the memory.
+        unsafe { generator.write(name, output, &numbers) }
+    }))
+}
+
+unsafe extern "C" fn generate(raw: curandGenerator_t, output: *mut c_uint, len: usize) -> curandStatus_t {
+    let make = |generator: &mut Generator| {
+        if generator.settings.is_64_bit() {
+            return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
+        }
+        Ok(generator.next(len, false)?.into_iter().map(|bits| (bits >> 32) as c_uint).collect())
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGenerate", raw, output, make) }
+}
+
+unsafe extern "C" fn generate_64(raw: curandGenerator_t, output: *mut c_ulonglong, len: usize) -> curandStatus_t {
+    let make = |generator: &mut Generator| {
+        if !generator.settings.is_64_bit() {
+            return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
+        }
+        generator.next(len, false)
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGenerateLongLong", raw, output, make) }
+}
+
+unsafe extern "C" fn uniform<T: Real>(raw: curandGenerator_t, output: *mut T, len: usize) -> curandStatus_t {
+    let make = |generator: &mut Generator| {
+        Ok(generator.next(len, T::IS_WIDE)?.into_iter().map(|bits| T::narrow(unit(bits))).collect())
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGenerateUniform", raw, output, make) }
+}
+
+unsafe extern "C" fn normal<T: Real>(
+    raw: curandGenerator_t,
+    output: *mut T,
+    len: usize,
+    mean: T,
+    deviation: T,
+) -> curandStatus_t {
+    let (mean, deviation) = (mean.into(), deviation.into());
+    let make = |generator: &mut Generator| {
+        let standard = standard_normal::<T>(generator, len)?;
+        Ok(standard.into_iter().map(|number| T::narrow(mean + deviation * number)).collect())
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGenerateNormal", raw, output, make) }
+}
+
+unsafe extern "C" fn log_normal<T: Real>(
+    raw: curandGenerator_t,
+    output: *mut T,
+    len: usize,
+    mean: T,
+    deviation: T,
+) -> curandStatus_t {
+    let (mean, deviation) = (mean.into(), deviation.into());
+    let make = |generator: &mut Generator| {
+        let standard = standard_normal::<T>(generator, len)?;
+        Ok(standard.into_iter().map(|number| T::narrow((mean + deviation * number).exp())).collect())
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGenerateLogNormal", raw, output, make) }
+}
+
+unsafe extern "C" fn poisson(raw: curandGenerator_t, output: *mut c_uint, len: usize, mean: f64) -> curandStatus_t {
+    let make = |generator: &mut Generator| {
+        let distribution = Poisson::new(mean).ok_or(curandStatus_t::CURAND_STATUS_OUT_OF_RANGE)?;
+        Ok(generator.next(len, true)?.into_iter().map(|bits| distribution.quantile(unit(bits))).collect())
+    };
+    // SAFETY: the caller passes memory for `len` numbers.
+    unsafe { write("curandGeneratePoisson", raw, output, make) }
+}
+
+/// Adds the functions that generate numbers.
+pub(super) fn add_to(api: &mut Api) {
+    api.curandGenerate = Some(generate);
+    api.curandGenerateLongLong = Some(generate_64);
+    api.curandGenerateUniform = Some(uniform::<f32>);
+    api.curandGenerateUniformDouble = Some(uniform::<f64>);
+    api.curandGenerateNormal = Some(normal::<f32>);
+    api.curandGenerateNormalDouble = Some(normal::<f64>);
+    api.curandGenerateLogNormal = Some(log_normal::<f32>);
+    api.curandGenerateLogNormalDouble = Some(log_normal::<f64>);
+    api.curandGeneratePoisson = Some(poisson);
+}

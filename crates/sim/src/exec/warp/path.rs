@@ -1,0 +1,134 @@
+//! The path of a fragment: instructions that all its lanes execute in sequence.
+
+use super::{FRAGMENT_FUEL, Warp};
+use crate::exec::block::BlockState;
+use crate::exec::definedness;
+use crate::exec::fragment::{Fragment, Outcome, State, Stop};
+use crate::exec::op::{Control, Op};
+use crate::exec::program::Function;
+use crate::exec::unit::Unit;
+use crate::exec::worker::Worker;
+
+impl Warp {
+    /// Executes a fragment's instructions in sequence while all its lanes stay together.
+    pub(super) fn follow(
+        &mut self,
+        index: usize,
+        fuel: &mut u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Stop {
+        let alone = self.fragments.len() == 1;
+        let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
+        let mut meeting = meeting_point(&self.fragments, index, pc + 1);
+        let frame = &mut self.frames[frame as usize];
+        let function = worker.function(frame.function);
+        let code = &function.code[..];
+        let finds_unwritten = worker.launch.program.checking.unwritten;
+        let mut unit = worker.unit(frame, &mut self.state, block);
+        let mut executed = 0u64;
+        let outcome = loop {
+            let path = &code[pc as usize..code.len().min(meeting as usize)];
+            let (ahead, control) = if finds_unwritten { (0, Control::Next) } else { run_ahead(&mut unit, path, mask) };
+            pc += ahead;
+            executed += u64::from(ahead);
+            let Some(op) = path.get(ahead as usize) else {
+                break Outcome::Met;
+            };
+            let (control, active) = match control {
+                Control::Next => match run_guarded(&mut unit, function, op, pc, mask) {
+                    Ok(done) => done,
+                    Err(outcome) => break outcome,
+                },
+                control => (control, mask),
+            };
+            executed += 1;
+            match control {
+                Control::Next => pc += 1,
+                Control::Branch if active == mask => {
+                    let back = op.imm as u32 <= pc;
+                    pc = op.imm as u32;
+                    if back {
+                        *fuel -= 1;
+                        turns += u32::from(!alone);
+                        if *fuel == 0 || !alone && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc)) {
+                            break Outcome::Back;
+                        }
+                        if !alone {
+                            meeting = meeting_point(&self.fragments, index, pc);
+                        }
+                    }
+                }
+                control => break Outcome::Control(control, active),
+            }
+            if pc >= meeting {
+                break Outcome::Met;
+            }
+        };
+        let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
+        worker.count(executed, mask);
+        Stop { outcome, pc, turns, needed, wait, trap }
+    }
+}
+
+/// Executes instructions until one has a guard or does not go to the next. Returns the number of those before it, and its control if it
+/// was executed.
+#[inline(always)]
+fn run_ahead(unit: &mut Unit<'_>, path: &[Op], mask: u32) -> (u32, Control) {
+    unit.active = mask;
+    for (number, op) in path.iter().enumerate() {
+        if op.guard != 0 {
+            return (number as u32, Control::Next);
+        }
+        // SAFETY: the functions that make handlers picked this one by the features of the processor.
+        let control = unsafe { (op.run)(unit, op) };
+        if control != Control::Next {
+            return (number as u32, control);
+        }
+    }
+    (path.len() as u32, Control::Next)
+}
+
+/// Executes an instruction in the lanes in which its guard is true, and propagates undefined values. Returns its control and these lanes,
+/// or the reason why the fragment stops before it.
+fn run_guarded(
+    unit: &mut Unit<'_>,
+    function: &Function,
+    op: &Op,
+    pc: u32,
+    mask: u32,
+) -> Result<(Control, u32), Outcome> {
+    let finds_undefined = unit.frame.undefined.is_some();
+    if finds_undefined && let Some(control) = definedness::check_guard(unit, op, mask) {
+        return Err(Outcome::Control(control, unit.active));
+    }
+    let active = if op.guard == 0 { mask } else { mask & (unit.frame.predicate(op.guard) ^ op.negate) };
+    if active != mask && active == 0 {
+        return Ok((Control::Next, active));
+    }
+    if active != mask && op.splits {
+        return Err(Outcome::Split(active));
+    }
+    unit.active = active;
+    if finds_undefined
+        && let Some(flow) = Worker::flow(function, pc)
+        && let Some(control) = definedness::follow(unit, op, flow)
+    {
+        return Ok((control, active));
+    }
+    // SAFETY: as for `run_ahead`.
+    Ok((unsafe { (op.run)(unit, op) }, active))
+}
+
+/// Returns the instruction at which a fragment that continues at `pc` must stop, because another fragment of its activation is there.
+fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
+    let this = &fragments[index];
+    let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
+    others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
+}
+
+/// Returns `true` if a fragment at `pc` is ahead of another runnable fragment, which then runs first.
+fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
+    let depth = fragments[index].depth;
+    fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
+}

@@ -1,0 +1,45 @@
+//! Handles that cannot be destroyed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use curium_blas::lt::{BlasLt, CuBlasLt};
+use curium_blas::sys::{cublasHandle_t, cublasLtHandle_t, cublasStatus_t};
+use curium_blas::{Blas, CuBlas};
+use curium_driver::set_drop_observer;
+use curium_sim::Config;
+use curium_tests::{in_new_process, on_simulator};
+
+unsafe extern "C" fn fail(_: cublasHandle_t) -> cublasStatus_t {
+    cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR
+}
+
+unsafe extern "C" fn fail_lt(_: cublasLtHandle_t) -> cublasStatus_t {
+    cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR
+}
+
+#[test]
+fn failure_of_the_library_to_destroy_a_handle_is_reported() {
+    in_new_process("blas::handle::failure_of_the_library_to_destroy_a_handle_is_reported", || {
+        on_simulator(Config::new(), |test, _| {
+            let reports = Arc::new(Mutex::new(Vec::new()));
+            let sink = Arc::clone(&reports);
+            set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
+                sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+            })));
+            let mut api = super::coverage::table(&curium_sim_libraries::cublas(), |_| true);
+            api.cublasDestroy_v2 = Some(fail);
+            // SAFETY: the functions are those of the simulated library, and one that fails.
+            let library = unsafe { CuBlas::from_api(api) }.expect("the library reports its version");
+            drop(Blas::new(&library, &test.stream()).expect("a handle can be created"));
+            let mut api = crate::blas_lt::copy_of(curium_sim_libraries::cublaslt().api());
+            api.cublasLtDestroy = Some(fail_lt);
+            // SAFETY: as above.
+            let library = unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version");
+            drop(BlasLt::new(&library, &test.context()).expect("a handle can be created"));
+            let reports = std::mem::take(&mut *reports.lock().unwrap_or_else(PoisonError::into_inner));
+            assert_eq!(reports.len(), 2, "{reports:?}");
+            assert!(reports[0].contains("cublasDestroy_v2: failed"), "{reports:?}");
+            assert!(reports[1].contains("cublasLtDestroy: failed"), "{reports:?}");
+        });
+    });
+}

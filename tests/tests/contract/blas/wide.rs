@@ -1,0 +1,110 @@
+//! Sizes beyond 32 bits call the functions with 64-bit sizes.
+//!
+//! The distance of the elements of a vector with one element, and of the columns of a matrix with one column, needs no memory.
+
+use std::collections::BTreeSet;
+
+use curium_blas::{
+    Batches, Blas, Complex32, Complex64, Diagonal, Error, Matrix, MatrixLayout, MatrixMut, Result, Side, Triangle,
+    Vector, VectorMut,
+};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_tests::on_simulator;
+
+use super::coverage::{listed, without};
+use super::cublas;
+use super::reference::Number;
+
+/// A distance beyond 32 bits.
+const FAR: usize = 1 << 32;
+
+/// Calls every operation with a distance beyond 32 bits.
+fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
+    let stream = blas.stream().clone();
+    let (one, real) = (T::narrow(Complex64::new(1.0, 0.0)), T::real(1.0));
+    let buffers = || DeviceBuffer::from_slice(&stream, &[one]);
+    let (from, mut first, mut second, mut result) = (buffers()?, buffers()?, buffers()?, buffers()?);
+    let layout = MatrixLayout::column_major(1, 1).with_leading_dimension(FAR);
+    let (x, a) = (Vector::strided(&from, 1, FAR)?, Matrix::new(&from, layout)?);
+    let y = &mut VectorMut::strided(&mut first, 1, FAR)?;
+    let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
+    let c = &mut MatrixMut::new(&mut result, layout)?;
+    let (up, left, stored) = (Triangle::Upper, Side::Left, Diagonal::Stored);
+    let batches = Batches { count: 1, stride_a: 0, stride_b: 0, stride_c: 1 };
+    Ok(vec![
+        blas.axpy(one, x, y),
+        blas.scal(one, y),
+        blas.scal_real(real, y),
+        blas.copy(x, y),
+        blas.swap(y, z),
+        blas.rot(y, z, real, one),
+        blas.dot(x, x).map(drop),
+        blas.dot_conjugated(x, x).map(drop),
+        blas.nrm2(x).map(drop),
+        blas.asum(x).map(drop),
+        blas.index_of_max(x).map(drop),
+        blas.index_of_min(x).map(drop),
+        blas.gemv(one, a, x, one, y),
+        blas.ger(one, x, x, c),
+        blas.ger_conjugated(one, x, x, c),
+        blas.symv(one, up, a, x, one, y),
+        blas.hemv(one, up, a, x, one, y),
+        blas.syr(one, x, up, c),
+        blas.her(real, x, up, c),
+        blas.syr2(one, x, x, up, c),
+        blas.her2(one, x, x, up, c),
+        blas.trmv(up, stored, a, y),
+        blas.trsv(up, stored, a, y),
+        blas.gemm(one, a, a, one, c),
+        blas.gemm_strided_batched(one, a, a, one, c, batches),
+        blas.geam(one, a, one, a, c),
+        blas.dgmm(left, a, x, c),
+        blas.symm(one, left, up, a, a, one, c),
+        blas.hemm(one, left, up, a, a, one, c),
+        blas.syrk(one, a, one, up, c),
+        blas.herk(real, a, real, up, c),
+        blas.syr2k(one, a, a, one, up, c),
+        blas.her2k(one, a, a, real, up, c),
+        blas.trmm(one, left, up, stored, a, a, c),
+        blas.trsm(one, left, up, stored, a, c),
+    ])
+}
+
+/// Returns the functions that the calls miss.
+fn missed<T: Number>(blas: &mut Blas) -> BTreeSet<&'static str> {
+    let results = calls::<T>(blas).expect("the views fit");
+    let function = |result: Result<()>| match result {
+        Err(Error::Missing(error)) => error.function,
+        other => panic!("{other:?} with a function that the library lacks"),
+    };
+    results.into_iter().map(function).collect()
+}
+
+#[test]
+fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
+    on_simulator(Config::new(), |test, _| {
+        let (_, wide) = listed();
+        let mut blas = Blas::new(&without(&wide), &test.stream()).expect("a handle can be created");
+        let mut reached = missed::<f32>(&mut blas);
+        reached.extend(missed::<f64>(&mut blas));
+        reached.extend(missed::<Complex32>(&mut blas));
+        reached.extend(missed::<Complex64>(&mut blas));
+        assert_eq!(wide.symmetric_difference(&reached).collect::<Vec<_>>(), Vec::<&&str>::new());
+    });
+}
+
+#[test]
+fn functions_with_64_bit_sizes_compute_as_the_others_do() {
+    on_simulator(Config::new(), |test, _| {
+        let mut blas = Blas::new(&cublas(), &test.stream()).expect("a handle can be created");
+        for result in calls::<f32>(&mut blas).expect("the views fit") {
+            result.expect("the library has the function");
+        }
+        let x = DeviceBuffer::from_slice(&test.stream(), &[3.0_f32]).expect("memory suffices");
+        let mut y = DeviceBuffer::from_slice(&test.stream(), &[4.0_f32]).expect("memory suffices");
+        let from = Vector::strided(&x, 1, FAR).expect("it fits");
+        blas.axpy(2.0, from, &mut VectorMut::strided(&mut y, 1, FAR).expect("it fits")).expect("the lengths agree");
+        assert_eq!(y.to_vec().expect("it can be read"), [10.0]);
+    });
+}

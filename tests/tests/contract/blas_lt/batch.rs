@@ -1,0 +1,43 @@
+//! Batches of products.
+
+use curium_blas::MatrixLayout;
+use curium_blas::lt::{Epilogue, Matmul, Operands, TypedLayout};
+use curium_memory::DeviceBuffer;
+use curium_tests::on_driver;
+
+use super::value::{Random, host_of};
+use super::{execute, lt, plan};
+
+#[test]
+fn products_of_a_batch_are_those_of_its_matrices() {
+    on_driver(|test| {
+        let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(61));
+        let (m, n, k, count) = (16, 8, 40, 3);
+        for _ in 0..4 {
+            let layouts = (random.layout(m, k, 4), random.layout(k, n, 4), random.layout(m, n, 4));
+            let span = |layout: MatrixLayout| layout.span().expect("it is small").next_multiple_of(64);
+            let strides = (span(layouts.0), span(layouts.1), span(layouts.2) + 64);
+            let (of_a, of_b): (Vec<f32>, Vec<f32>) = (random.numbers(strides.0 * count), random.numbers(strides.1));
+            let (a, b) = (DeviceBuffer::from_slice(&stream, &of_a), DeviceBuffer::from_slice(&stream, &of_b));
+            let (a, b) = (a.expect("memory suffices"), b.expect("memory suffices"));
+            let mut d = DeviceBuffer::filled(&stream, strides.2 * count, 7.0_f32).expect("memory suffices");
+            let matmul = Matmul::new(
+                TypedLayout::new::<f32>(layouts.0).with_stride(strides.0),
+                // Each product has the same right factor.
+                TypedLayout::new::<f32>(layouts.1),
+                TypedLayout::new::<f32>(layouts.2).with_stride(strides.2),
+            )
+            .with_batches(count)
+            .with_epilogue(Epilogue::Relu);
+            execute(&mut plan(&lt, &matmul), &stream, Operands::new(&a, &b, &mut d));
+            let found = d.to_vec().expect("it can be read");
+            for index in 0..count {
+                let (left, right) = (host_of(&of_a[index * strides.0..], layouts.0), host_of(&of_b, layouts.1));
+                let expected = left.times(&right).map(|_, _, value| value.max(0.0));
+                host_of(&found[index * strides.2..], layouts.2).assert_is::<f32>(&expected, 1e-4, "a batch");
+                let gap = &found[index * strides.2 + span(layouts.2)..(index + 1) * strides.2];
+                assert!(gap.iter().all(|value| *value == 7.0), "memory between the results is not written");
+            }
+        }
+    });
+}

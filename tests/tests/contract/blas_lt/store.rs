@@ -1,0 +1,110 @@
+//! Plans that are stored and read again.
+
+use std::ffi::{c_int, c_void};
+
+use curium_blas::lt::{BlasLt, CuBlasLt, Epilogue, Matmul, MatmulPlan, Operands, PlanOptions};
+use curium_blas::sys::lt::Api;
+use curium_blas::sys::{cublasStatus_t, libraryPropertyType_t};
+use curium_blas::{Error, Result};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_sys::FunctionTable;
+use curium_tests::{on_driver, on_simulator};
+
+use super::{execute, lt, plan, rows};
+
+/// Reads a plan whose bytes are those of [`MatmulPlan::to_bytes`], or damaged.
+fn read(lt: &BlasLt, bytes: &[u8]) -> Result<MatmulPlan> {
+    // SAFETY: the bytes come from a plan of this process.
+    unsafe { MatmulPlan::from_bytes(lt, bytes) }
+}
+
+#[track_caller]
+fn assert_refused(result: Result<MatmulPlan>, part: &str) {
+    let Err(Error::Plan(error)) = result else { panic!("it is not refused") };
+    assert!(error.to_string().contains(part), "{error}");
+}
+
+#[test]
+fn stored_plan_has_the_same_algorithm_and_the_same_results() {
+    on_driver(|test| {
+        let (lt, stream) = (lt(test), test.stream());
+        let square = rows::<f32>(64, 64);
+        let matmul = Matmul::new(square, square, square).with_epilogue(Epilogue::GeluBias);
+        let options = PlanOptions::default();
+        for mut plan in MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is right") {
+            let mut read = read(&lt, &plan.to_bytes()).expect("it is for this library");
+            assert_eq!((read.algorithm(), read.matmul()), (plan.algorithm(), plan.matmul()));
+            let a = DeviceBuffer::filled(&stream, 64 * 64, 0.3_f32).expect("memory suffices");
+            let (mut one, mut other) = (a.try_clone().expect("memory suffices"), a.try_clone().expect("as above"));
+            execute(&mut plan, &stream, Operands::new(&a, &a, &mut one).with_bias(&a));
+            execute(&mut read, &stream, Operands::new(&a, &a, &mut other).with_bias(&a));
+            assert_eq!(one.to_vec().expect("it can be read"), other.to_vec().expect("it can be read"));
+        }
+    });
+}
+
+#[test]
+fn plan_of_an_empty_result_is_stored() {
+    on_driver(|test| {
+        let lt = lt(test);
+        let matmul = Matmul::new(rows::<f32>(0, 4), rows::<f32>(4, 4), rows::<f32>(0, 4));
+        let read = read(&lt, &plan(&lt, &matmul).to_bytes()).expect("it is for this library");
+        assert_eq!((read.algorithm(), read.matmul()), (None, &matmul));
+    });
+}
+
+#[test]
+fn damaged_plans_are_refused() {
+    on_driver(|test| {
+        let lt = lt(test);
+        let square = rows::<f32>(16, 16);
+        let bytes = plan(&lt, &Matmul::new(square, square, square)).to_bytes();
+        for end in 0..bytes.len() {
+            assert_refused(read(&lt, &bytes[..end]), "the bytes are no plan");
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert_refused(read(&lt, &damaged), "the bytes are no plan");
+        }
+    });
+}
+
+/// Copies a table of functions.
+pub(crate) fn copy_of(api: &Api) -> Api {
+    let slots = std::ptr::from_ref(api).cast::<*const c_void>();
+    let address = |name: &std::ffi::CStr| {
+        let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
+        // SAFETY: the table has one slot for each function.
+        let slot = unsafe { slots.add(index) };
+        // SAFETY: the slot is a live function pointer or null.
+        unsafe { slot.read() }
+    };
+    // SAFETY: the functions are those of a library, which live as long as the program.
+    unsafe { Api::from_resolver(address) }
+}
+
+/// The simulated library with another version.
+fn newer() -> CuBlasLt {
+    unsafe extern "C" fn version(property: libraryPropertyType_t, value: *mut c_int) -> cublasStatus_t {
+        // SAFETY: the caller passes a place for the value.
+        unsafe { value.write(if property == libraryPropertyType_t::MAJOR_VERSION { 99 } else { 1 }) };
+        cublasStatus_t::CUBLAS_STATUS_SUCCESS
+    }
+    let mut api = copy_of(curium_sim_libraries::cublaslt().api());
+    api.cublasLtGetProperty = Some(version);
+    // SAFETY: the functions are those of the simulated library, and a version.
+    unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version")
+}
+
+#[test]
+fn plan_of_another_version_of_the_library_is_refused() {
+    on_simulator(Config::new(), |test, _| {
+        let square = rows::<f32>(16, 16);
+        let bytes = plan(&lt(test), &Matmul::new(square, square, square)).to_bytes();
+        let newer = BlasLt::new(&newer(), &test.context()).expect("a handle can be created");
+        assert_refused(read(&newer, &bytes), "the plan is for cuBLASLt 13.10.0 and compute capability");
+        assert_refused(read(&newer, &bytes), "this is cuBLASLt 99.1.1");
+    });
+}

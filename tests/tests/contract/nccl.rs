@@ -1,0 +1,99 @@
+//! NCCL: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's, on its devices.
+
+mod capture;
+mod collective;
+mod communicator;
+mod disagreement;
+mod failure;
+mod group;
+mod scale;
+
+use std::thread;
+
+use curium_driver::{Context, Driver, Stream};
+use curium_memory::DeviceBuffer;
+use curium_nccl::{Communicator, CommunicatorOptions, Element, Nccl, UniqueId};
+use curium_sim::Config;
+use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
+
+/// The largest number of ranks on this machine's driver.
+const MAX_RANKS: usize = 8;
+
+fn nccl() -> Nccl {
+    if uses_cuda() { Nccl::load().expect("CURIUM_TEST_DRIVER=cuda needs NCCL") } else { curium_sim_libraries::nccl() }
+}
+
+/// One rank of a test, on a thread of its own.
+struct Rank {
+    communicator: Communicator,
+    stream: Stream,
+}
+
+impl Rank {
+    fn new(context: &Context, id: UniqueId, rank: usize, size: usize, options: CommunicatorOptions) -> Self {
+        let communicator = Communicator::with_options(&nccl(), context, id, rank, size, options);
+        Self {
+            communicator: communicator.expect("the ranks meet"),
+            stream: context.stream().expect("there is a stream"),
+        }
+    }
+
+    fn rank(&self) -> usize {
+        self.communicator.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.communicator.size()
+    }
+
+    fn buffer<T: Element>(&self, elements: &[T]) -> DeviceBuffer<T> {
+        DeviceBuffer::from_slice(&self.stream, elements).expect("memory suffices")
+    }
+
+    fn zeroed<T: Element>(&self, len: usize) -> DeviceBuffer<T> {
+        DeviceBuffer::zeroed(&self.stream, len).expect("memory suffices")
+    }
+
+    /// Ends the communicator after every rank is done.
+    fn close(self) {
+        self.communicator.close().expect("all ranks have finished");
+    }
+}
+
+/// Runs a test with a driver that has `count` devices: of the simulator, or of this machine. The test gets their number, which is smaller
+/// on a machine with fewer, and is left out with one.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
+fn on_devices(count: usize, test: impl Fn(&TestDriver, usize)) {
+    if uses_cuda() {
+        on_driver(|driver| {
+            let found = driver.driver().devices().expect("there are devices").len().min(count).min(MAX_RANKS);
+            if found < 2 { eprintln!("skipped: there is one device only") } else { test(driver, found) }
+        });
+    } else {
+        let devices = u32::try_from(count).expect("tests have few devices");
+        on_simulator(Config::new().with_devices(devices), |driver, _| test(driver, count));
+    }
+}
+
+fn context(driver: &Driver, device: usize) -> Context {
+    driver.device(device).expect("there is such a device").primary_context().expect("it has a primary context")
+}
+
+/// Runs each of `count` ranks on a thread of its own.
+fn on_ranks(count: usize, test: impl Fn(&mut Rank) + Sync) {
+    on_ranks_with(count, CommunicatorOptions::new(), |mut rank| {
+        test(&mut rank);
+        rank.close();
+    });
+}
+
+fn on_ranks_with(count: usize, options: CommunicatorOptions, test: impl Fn(Rank) + Sync) {
+    on_devices(count, |driver, size| {
+        let (id, driver, test) = (UniqueId::new(&nccl()).expect("NCCL has an interface"), driver.driver(), &test);
+        thread::scope(|scope| {
+            for rank in 0..size {
+                scope.spawn(move || test(Rank::new(&context(driver, rank), id, rank, size, options)));
+            }
+        });
+    });
+}

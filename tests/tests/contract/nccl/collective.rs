@@ -1,0 +1,233 @@
+//! Collectives and transfers compute what their definitions say, on all ranks.
+
+use curium_nccl::{Error, Operation, Reduction};
+
+use super::{Rank, on_ranks};
+
+const LEN: usize = 1000;
+
+/// The elements of a rank: exact in every type.
+fn elements(rank: usize, len: usize) -> Vec<f32> {
+    (0..len).map(|index| (rank * 3 + index % 17) as f32).collect()
+}
+
+/// The elements of all ranks, combined in the order of the ranks.
+fn combined(size: usize, len: usize, combine: impl Fn(f32, f32) -> f32) -> Vec<f32> {
+    let mut ranks = (0..size).map(|rank| elements(rank, len));
+    let first = ranks.next().expect("there is a rank");
+    ranks.fold(first, |total, rank| total.iter().zip(&rank).map(|(a, b)| combine(*a, *b)).collect())
+}
+
+#[test]
+fn all_reduce_combines_the_elements_of_all_ranks() {
+    on_ranks(8, |rank: &mut Rank| {
+        let size = rank.size();
+        let cases: [(Reduction<f32>, Vec<f32>); 4] = [
+            (Reduction::Sum, combined(size, LEN, |a, b| a + b)),
+            (Reduction::Max, combined(size, LEN, f32::max)),
+            (Reduction::Min, combined(size, LEN, f32::min)),
+            (Reduction::ScaledSum(0.5), combined(size, LEN, |a, b| a + b).iter().map(|sum| sum * 0.5).collect()),
+        ];
+        let source = rank.buffer(&elements(rank.rank(), LEN));
+        for (reduction, expected) in cases {
+            let mut target = rank.zeroed::<f32>(LEN);
+            rank.communicator.all_reduce(&rank.stream, &source, &mut target, reduction).expect("it is enqueued");
+            assert_eq!(target.to_vec().expect("it can be read"), expected, "{reduction:?}");
+        }
+        let mut memory = rank.buffer(&[(rank.rank() + 1) as i64; 3]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Product).expect("it is enqueued");
+        let factorial: i64 = (1..=size as i64).product();
+        assert_eq!(memory.to_vec().expect("it can be read"), [factorial; 3]);
+        let mut memory = rank.buffer(&[(4 * rank.rank()) as f64; 3]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Average).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [2.0 * (size - 1) as f64; 3]);
+    });
+}
+
+#[test]
+fn reduce_writes_on_the_root_only() {
+    on_ranks(4, |rank: &mut Rank| {
+        let (root, size) = (1, rank.size());
+        let source = rank.buffer(&elements(rank.rank(), LEN));
+        let mut target = rank.zeroed::<f32>(LEN);
+        let operation = if rank.rank() == root {
+            Operation::reduce_into(&source, &mut target, Reduction::Sum)
+        } else {
+            Operation::reduce(&source, root, Reduction::Sum)
+        };
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        let expected = if rank.rank() == root { combined(size, LEN, |a, b| a + b) } else { vec![0.0; LEN] };
+        assert_eq!(target.to_vec().expect("it can be read"), expected);
+        let mut memory = rank.buffer(&[1_u32; 5]);
+        let operation = if rank.rank() == 0 {
+            Operation::reduce_in_place(&mut memory, Reduction::Sum)
+        } else {
+            Operation::reduce(&memory, 0, Reduction::Sum)
+        };
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        let expected = if rank.rank() == 0 { size as u32 } else { 1 };
+        assert_eq!(memory.to_vec().expect("it can be read"), [expected; 5]);
+    });
+}
+
+#[test]
+fn broadcast_sends_the_elements_of_the_root() {
+    on_ranks(4, |rank: &mut Rank| {
+        let root = rank.size() - 1;
+        let mut memory = rank.buffer(&elements(rank.rank(), LEN));
+        rank.communicator.broadcast(&rank.stream, &mut memory, root).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), elements(root, LEN));
+        let source = rank.buffer(&[7_u8; 3]);
+        let mut target = rank.zeroed::<u8>(3);
+        let operation =
+            if rank.rank() == 0 { Operation::broadcast_from(&source) } else { Operation::broadcast(&mut target, 0) };
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        let expected = if rank.rank() == 0 { 0 } else { 7 };
+        assert_eq!(target.to_vec().expect("it can be read"), [expected; 3]);
+    });
+}
+
+#[test]
+fn all_gather_writes_the_elements_in_the_order_of_the_ranks() {
+    on_ranks(4, |rank: &mut Rank| {
+        let (own, size) = (rank.rank(), rank.size());
+        let expected: Vec<f32> = (0..size).flat_map(|rank| elements(rank, LEN)).collect();
+        let source = rank.buffer(&elements(own, LEN));
+        let mut target = rank.zeroed::<f32>(LEN * size);
+        rank.communicator.all_gather(&rank.stream, &source, &mut target).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), expected);
+        let mut host = vec![0.0; LEN * size];
+        host[own * LEN..(own + 1) * LEN].copy_from_slice(&elements(own, LEN));
+        let mut memory = rank.buffer(&host);
+        rank.communicator.enqueue(&rank.stream, Operation::all_gather_in_place(&mut memory)).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), expected);
+    });
+}
+
+#[test]
+fn reduce_scatter_writes_the_part_of_the_rank() {
+    on_ranks(4, |rank: &mut Rank| {
+        let (own, size) = (rank.rank(), rank.size());
+        let sums = combined(size, LEN * size, |a, b| a + b);
+        let expected = &sums[own * LEN..(own + 1) * LEN];
+        let mut source = rank.buffer(&elements(own, LEN * size));
+        let mut target = rank.zeroed::<f32>(LEN);
+        rank.communicator.reduce_scatter(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), expected);
+        let operation = Operation::reduce_scatter_in_place(&mut source, Reduction::Sum);
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        assert_eq!(source.to_vec().expect("it can be read")[own * LEN..(own + 1) * LEN], *expected);
+    });
+}
+
+#[test]
+fn all_to_all_exchanges_parts() {
+    on_ranks(4, |rank: &mut Rank| {
+        let (own, size) = (rank.rank(), rank.size());
+        let value = |from: usize, to: usize| (from * 100 + to) as u32;
+        let source: Vec<u32> = (0..size).flat_map(|to| [value(own, to); 5]).collect();
+        let expected: Vec<u32> = (0..size).flat_map(|from| [value(from, own); 5]).collect();
+        let (source, mut target) = (rank.buffer(&source), rank.zeroed::<u32>(5 * size));
+        rank.communicator.enqueue(&rank.stream, Operation::all_to_all(&source, &mut target)).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), expected);
+    });
+}
+
+#[test]
+fn gather_and_scatter_have_a_root() {
+    on_ranks(4, |rank: &mut Rank| {
+        let (own, size, root) = (rank.rank(), rank.size(), 1);
+        let all: Vec<f32> = (0..size).flat_map(|rank| elements(rank, 7)).collect();
+        let source = rank.buffer(&elements(own, 7));
+        let mut gathered = rank.zeroed::<f32>(7 * size);
+        let operation =
+            if own == root { Operation::gather_into(&source, &mut gathered) } else { Operation::gather(&source, root) };
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        let expected = if own == root { all } else { vec![0.0; 7 * size] };
+        assert_eq!(gathered.to_vec().expect("it can be read"), expected);
+        let mut scattered = rank.zeroed::<f32>(7);
+        let operation = if own == root {
+            Operation::scatter_from(&gathered, &mut scattered)
+        } else {
+            Operation::scatter(&mut scattered, root)
+        };
+        rank.communicator.enqueue(&rank.stream, operation).expect("it is enqueued");
+        assert_eq!(scattered.to_vec().expect("it can be read"), elements(own, 7));
+    });
+}
+
+#[test]
+fn transfer_waits_for_its_other_end() {
+    on_ranks(2, |rank: &mut Rank| {
+        if rank.rank() == 0 {
+            let source = rank.buffer(&elements(0, LEN));
+            rank.communicator.send(&rank.stream, &source, 1).expect("it is enqueued");
+            rank.communicator.synchronize(&rank.stream).expect("it is received");
+        } else {
+            let mut target = rank.zeroed::<f32>(LEN);
+            rank.communicator.receive(&rank.stream, &mut target, 0).expect("it is enqueued");
+            assert_eq!(target.to_vec().expect("it can be read"), elements(0, LEN));
+        }
+    });
+}
+
+#[test]
+fn sixteen_bit_numbers_are_reduced() {
+    on_ranks(2, |rank: &mut Rank| {
+        let mut memory = rank.buffer(&[half::f16::from_f32(1.5); 9]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [half::f16::from_f32(1.5 * rank.size() as f32); 9]);
+        let mut memory = rank.buffer(&[half::bf16::from_f32(2.0); 9]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [half::bf16::from_f32(2.0); 9]);
+    });
+}
+
+#[test]
+fn operation_waits_for_accesses_on_other_streams_and_later_ones_wait_for_it() {
+    on_ranks(2, |rank: &mut Rank| {
+        let other = rank.communicator.context().stream().expect("there is a stream");
+        let mut memory = rank.zeroed::<f32>(LEN);
+        for round in 1..=20 {
+            memory.as_slice_mut().fill_on(&other, round as f32).expect("the fill is enqueued");
+            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+            let sum = memory.as_slice().to_vec_on(&other).expect("it can be read");
+            assert_eq!(sum, [(round * rank.size()) as f32; LEN]);
+        }
+    });
+}
+
+#[test]
+fn lengths_and_ranks_that_do_not_fit_are_refused_before_the_call() {
+    on_ranks(2, |rank: &mut Rank| {
+        let (size, own) = (rank.size(), rank.rank());
+        let (source, mut target) = (rank.zeroed::<f32>(10), rank.zeroed::<f32>(11));
+        let mut refused = |operation: Operation<'_>| {
+            let error = rank.communicator.enqueue(&rank.stream, operation).expect_err("it does not fit");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            error.to_string()
+        };
+        assert_eq!(
+            refused(Operation::all_gather(&source, &mut target)),
+            format!("all_gather: the lengths do not fit (10 elements of the source, 11 of the target, {size} ranks)")
+        );
+        refused(Operation::all_reduce(&source, &mut target, Reduction::Sum));
+        refused(Operation::reduce_scatter(&source, &mut target, Reduction::Sum));
+        refused(Operation::all_to_all(&source, &mut target));
+        refused(Operation::gather_into(&source, &mut target));
+        refused(Operation::scatter_from(&source, &mut target));
+        assert_eq!(
+            refused(Operation::all_gather_in_place(&mut target)),
+            format!("all_gather: the length is no multiple of the number of ranks (11 elements, {size} ranks)")
+        );
+        assert_eq!(refused(Operation::send(&source, 99)), format!("send: rank out of range (99 of {size} ranks)"));
+        assert_eq!(
+            refused(Operation::receive(&mut target, own)),
+            format!("receive: transfer to the rank itself ({own}); enqueue both ends in a group")
+        );
+        assert_eq!(
+            refused(Operation::reduce(&source, own, Reduction::Sum)),
+            format!("reduce: this rank is the root ({own}); call the form for the root")
+        );
+    });
+}

@@ -1,0 +1,142 @@
+//! Ranks that fail: timeouts, asynchronous errors, and the abort from another thread.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use curium_nccl::sys::ncclResult_t;
+use curium_nccl::{Communicator, CommunicatorOptions, Error, Reduction, UniqueId};
+use curium_sim_libraries::NcclFault;
+
+use super::{context, nccl, on_devices, on_ranks_with};
+
+/// Returns a time, which is longer on hardware: the ranks take seconds to connect.
+fn time(milliseconds: u64) -> Duration {
+    Duration::from_millis(if curium_tests::uses_cuda() { 5 * milliseconds } else { milliseconds })
+}
+
+fn with_timeout(milliseconds: u64) -> CommunicatorOptions {
+    CommunicatorOptions::new().with_timeout(time(milliseconds))
+}
+
+#[test]
+fn rank_that_calls_nothing_is_noticed_within_the_timeout_and_the_operation_is_named() {
+    on_ranks_with(2, with_timeout(1500), |mut rank| {
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.synchronize(&rank.stream).expect("both ranks take part");
+        if rank.rank() == 1 {
+            return thread::sleep(time(3000));
+        }
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect("it is enqueued");
+        let start = Instant::now();
+        let Err(Error::Timeout(error)) = rank.communicator.synchronize(&rank.stream) else {
+            panic!("rank 1 is absent")
+        };
+        assert!(start.elapsed() < time(2900), "{:?}", start.elapsed());
+        assert_eq!(&*error.outstanding, "operation 2, all_reduce of 64 elements");
+        assert_eq!((error.rank, error.size), (0, rank.size()));
+        let later = rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect_err("it was aborted");
+        assert!(matches!(later, Error::Aborted { operation: "broadcast", rank: 0, .. }), "{later}");
+        rank.stream.synchronize().expect("the operations end when the communicator is aborted");
+    });
+}
+
+#[test]
+fn rank_that_does_not_arrive_is_noticed_within_the_timeout() {
+    on_devices(2, |driver, size| {
+        let id = UniqueId::new(&nccl()).expect("NCCL has an interface");
+        let context = context(driver.driver(), 0);
+        let start = Instant::now();
+        let error = Communicator::with_options(&nccl(), &context, id, 0, size, with_timeout(300));
+        let Err(Error::Timeout(error)) = error else { panic!("rank 1 is absent") };
+        assert_eq!(error.operation, "Communicator::new");
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    });
+}
+
+#[test]
+fn watchdog_aborts_operations_that_wait() {
+    on_ranks_with(2, with_timeout(60_000), |mut rank| {
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.synchronize(&rank.stream).expect("both ranks take part");
+        let handle = rank.communicator.abort_handle();
+        if rank.rank() == 1 {
+            thread::sleep(Duration::from_secs(1));
+            return handle.abort().expect("it is live");
+        }
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        let watchdog = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            handle.abort()
+        });
+        rank.stream.synchronize().expect("the operation ends when the communicator is aborted");
+        watchdog.join().expect("it does not panic").expect("it is live");
+        assert!(rank.communicator.close().is_ok(), "what was aborted is gone");
+    });
+}
+
+#[test]
+fn asynchronous_error_reaches_the_wait_of_the_other_ranks() {
+    if curium_tests::uses_cuda() {
+        return;
+    }
+    on_ranks_with(2, with_timeout(20_000), |mut rank| {
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        if rank.rank() == 1 {
+            NcclFault::Error(ncclResult_t::ncclRemoteError).inject(&mut rank.communicator).expect("it is live");
+            return;
+        }
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).ok();
+        let Err(Error::Call(error)) = rank.communicator.synchronize(&rank.stream) else { panic!("rank 1 failed") };
+        assert_eq!(error.code, ncclResult_t::ncclRemoteError);
+    });
+}
+
+#[test]
+fn slow_rank_delays_the_others() {
+    if curium_tests::uses_cuda() {
+        return;
+    }
+    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
+        if rank.rank() == 1 {
+            NcclFault::Delay(Duration::from_millis(80)).inject(&mut rank.communicator).expect("it is live");
+        }
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        let start = Instant::now();
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [2.0; 64]);
+        assert!(start.elapsed() >= Duration::from_millis(60), "{:?}", start.elapsed());
+        rank.close();
+    });
+}
+
+#[test]
+fn hundred_deaths_at_different_operations_hang_nobody_and_leak_nothing() {
+    if curium_tests::uses_cuda() {
+        return;
+    }
+    curium_tests::in_new_process(
+        "nccl::failure::hundred_deaths_at_different_operations_hang_nobody_and_leak_nothing",
+        || {
+            for round in 0..100 {
+                on_ranks_with(2, with_timeout(60), |mut rank| {
+                    let mut memory = rank.buffer(&[1.0_f32; 16]);
+                    for step in 0..5 {
+                        if rank.rank() == 1 && step == round % 5 {
+                            NcclFault::Silence.inject(&mut rank.communicator).expect("it is live");
+                        }
+                        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+                        let waited = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream));
+                        assert_eq!(waited.is_err(), step >= round % 5, "round {round}, step {step}: {waited:?}");
+                        if waited.is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            assert_eq!(curium_sim_libraries::live_communicators(), 0);
+        },
+    );
+}
