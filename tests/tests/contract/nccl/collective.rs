@@ -1,5 +1,6 @@
 //! Collectives and transfers compute what their definitions say, on all ranks.
 
+use curium_memory::DeviceBuffer;
 use curium_nccl::{Error, Operation, Reduction};
 
 use super::{Rank, on_ranks};
@@ -187,7 +188,8 @@ fn sixteen_bit_numbers_are_reduced() {
 fn operation_waits_for_accesses_on_other_streams_and_later_ones_wait_for_it() {
     on_ranks(2, |rank: &mut Rank| {
         let other = rank.communicator.context().stream().expect("there is a stream");
-        let mut memory = rank.zeroed::<f32>(LEN);
+        // The buffer's own stream is the other one: accesses on its own stream need no record.
+        let mut memory = DeviceBuffer::<f32>::zeroed(&other, LEN).expect("memory suffices");
         for round in 1..=20 {
             memory.as_slice_mut().fill_on(&other, round as f32).expect("the fill is enqueued");
             rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
