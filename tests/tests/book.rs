@@ -114,7 +114,7 @@ const FOREIGN: [&str; 7] = ["AnyBitPattern", "NoUninit", "Pod", "Zeroable", "byt
 
 #[test]
 fn tables_for_those_who_come_from_elsewhere_name_what_there_is() {
-    let defined = ["driver", "memory", "nvrtc", "blas", "rand", "fft", "curium"]
+    let defined = ["driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium"]
         .map(|name| root().join("crates").join(name).join("src"));
     let defined = defined.iter().fold(HashSet::new(), |all, folder| defined_below(folder, all));
     assert!(defined.contains("copy_from_slice") && !defined.contains("clone_htod"));

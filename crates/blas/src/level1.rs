@@ -4,7 +4,7 @@ use curium_driver::sys::CUdeviceptr;
 
 use crate::element::Element;
 use crate::error::{Result, ShapeError};
-use crate::operand::{Factor, ScalarArgument};
+use crate::operand::{Aligned, Factor, ScalarArgument};
 use crate::sys::cublasPointerMode_t;
 use crate::vector::{Vector, VectorMut};
 use crate::{Blas, address, address_mut};
@@ -31,7 +31,7 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x) = (alpha, x);
+        let (mut alpha, mut x) = (Aligned(alpha), x);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, y], |api, raw| {
@@ -52,7 +52,7 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let mut alpha = alpha;
+        let mut alpha = Aligned(alpha);
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
         self.enqueue("Blas::scal", mode, &mut [&mut alpha, x], |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
@@ -76,7 +76,7 @@ impl Blas {
         if x.is_empty() {
             return Ok(());
         }
-        let mut alpha = alpha;
+        let mut alpha = Aligned(alpha);
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
         self.enqueue("Blas::scal_real", mode, &mut [&mut alpha, x], |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
@@ -148,6 +148,7 @@ impl Blas {
             return Ok(());
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
+        let (cosine, sine) = (Aligned(cosine), Aligned(sine));
         let (cosine, sine) = (cosine.pointer(), sine.pointer());
         self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
@@ -167,17 +168,17 @@ impl Blas {
     pub fn dot<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
         const OPERATION: &str = "Blas::dot";
         same_len(OPERATION, x.len(), y.len())?;
-        let (mut x, mut y, mut result) = (x, y, T::ZERO);
+        let (mut x, mut y, mut result) = (x, y, Aligned(T::ZERO));
         if x.is_empty() {
-            return Ok(result);
+            return Ok(result.0);
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let place = (&raw mut result).cast();
+        let place = (&raw mut result.0).cast();
         self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
             unsafe { T::dot(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
         })?;
-        Ok(result)
+        Ok(result.0)
     }
 
     /// Returns the sum of the products of the conjugated elements of `x` and those of `y`. Waits for it.
@@ -191,17 +192,17 @@ impl Blas {
     pub fn dot_conjugated<T: Element>(&mut self, x: Vector<'_, T>, y: Vector<'_, T>) -> Result<T> {
         const OPERATION: &str = "Blas::dot_conjugated";
         same_len(OPERATION, x.len(), y.len())?;
-        let (mut x, mut y, mut result) = (x, y, T::ZERO);
+        let (mut x, mut y, mut result) = (x, y, Aligned(T::ZERO));
         if x.is_empty() {
-            return Ok(result);
+            return Ok(result.0);
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let place = (&raw mut result).cast();
+        let place = (&raw mut result.0).cast();
         self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
             unsafe { T::dot_conjugated(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
         })?;
-        Ok(result)
+        Ok(result.0)
     }
 
     /// Returns the Euclidean norm of `x`. Waits for it.

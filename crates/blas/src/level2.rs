@@ -4,7 +4,7 @@ use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
 use crate::level1::mode_of;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::ScalarArgument;
+use crate::operand::{Aligned, Factor as _, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::{cublasOperation_t, cublasPointerMode_t};
 use crate::triangle::{Diagonal, Triangle};
@@ -33,7 +33,7 @@ impl Blas {
         if y.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut a, mut x, mut beta) = (alpha, a, x, beta);
+        let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (transform, stored) = (operation_of(OPERATION, a.stored)?, a.stored);
         let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
@@ -66,7 +66,7 @@ impl Blas {
         if a.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x, mut y) = (alpha, x, y);
+        let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
         if a.stored.is_transposed {
             std::mem::swap(&mut x, &mut y);
         }
@@ -106,7 +106,7 @@ impl Blas {
         if a.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut x, mut y) = (alpha, x, y);
+        let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (m, n, lda, at) = (a.stored.length, a.stored.count, a.stored.leading_dimension, a.address());
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
@@ -146,7 +146,7 @@ macro_rules! product {
                 if y.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut a, mut x, mut beta) = (alpha, a, x, beta);
+                let (mut alpha, mut a, mut x, mut beta) = (Aligned(alpha), a, x, Aligned(beta));
                 let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
                 let (fill, n, lda) = (triangle.of(a.stored), a.stored.count, a.stored.leading_dimension);
                 let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
@@ -202,7 +202,7 @@ macro_rules! update {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x) = (alpha, x);
+                let (mut alpha, mut x) = (Aligned(alpha), x);
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
                 let (from, step) = (x.address(), x.stride());
@@ -258,7 +258,7 @@ macro_rules! update_by_two {
                 if x.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut x, mut y) = (alpha, x, y);
+                let (mut alpha, mut x, mut y) = (Aligned(alpha), x, y);
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
                 let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));

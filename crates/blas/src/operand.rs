@@ -93,6 +93,30 @@ impl<T: Element> Factor for T {
     }
 }
 
+/// A factor or a result at the alignment that C's types of complex numbers have, which exceeds that of Rust's.
+#[repr(align(16))]
+pub(crate) struct Aligned<T>(pub(crate) T);
+
+impl<T: Operand> Operand for Aligned<T> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+        // SAFETY: the caller upholds the same conditions.
+        unsafe { self.0.bind(guard) }
+    }
+
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        // SAFETY: the caller upholds the same conditions.
+        unsafe { self.0.launched(guard) };
+    }
+}
+
+impl<T: Factor> Factor for Aligned<T> {
+    const MODE: cublasPointerMode_t = T::MODE;
+
+    fn pointer(&self) -> *const c_void {
+        self.0.pointer()
+    }
+}
+
 /// The factors of products of `i8`.
 impl Operand for i32 {
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {

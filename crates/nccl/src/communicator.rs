@@ -97,7 +97,7 @@ impl Communicator {
     pub unsafe fn from_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
         // SAFETY: the caller guarantees that the communicator is live.
         let place = unsafe { create::place(library.api(), raw) }?;
-        Ok(Self::from_shared(Shared::new(raw, library, context, place, None, false)))
+        Ok(Self::from_shared(Shared::new(raw, library, context, place, false)))
     }
 
     /// Returns the rank, from 0.
@@ -165,18 +165,20 @@ impl Communicator {
         unsafe { operation.bind(&mut guard) }?;
         let api = self.shared.api();
         let call = Call { api, communicator: using.raw(), stream: stream.as_raw().cast(), place: self.place(), count };
-        let called = entered(&self.shared.context, || {
-            // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-            let created = unsafe { operation.call(call) }?;
-            // SAFETY: the call with the operator has returned.
-            unsafe { created.destroy(api, call.communicator) }
+        // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
+        let called = entered(&self.shared.context, || unsafe { operation.call(call) });
+        // A non-blocking call enqueues the operation, and uses its operator, before it has completed.
+        let settled = called.and_then(|created| {
+            let settled = self.shared.settle(name);
+            // SAFETY: the call with the operator has completed or failed.
+            let destroyed = entered(&self.shared.context, || unsafe { created.destroy(api, call.communicator) });
+            settled.and(destroyed)
         });
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
         unsafe { operation.launched(&mut guard) };
         let is_captured = guard.is_captured();
         drop(guard);
-        let settled = called.and_then(|()| self.shared.settle(name));
         drop(using);
         self.ended_by_timeout(settled)?;
         if is_captured { Ok(()) } else { self.shared.record(stream, name, count) }

@@ -143,15 +143,26 @@ impl<'a> Group<'a> {
         }
         let mut result = ended.unwrap_or_else(end);
         IS_OPEN.set(false);
-        let mut used: Vec<Arc<Shared>> = Vec::new();
-        for added in self.operations.drain(..) {
-            let shared = Arc::clone(added.using.shared());
-            result = result.and(added.finish());
-            if !used.iter().any(|known| Arc::ptr_eq(known, &shared)) {
+        let mut used: Vec<&Arc<Shared>> = Vec::new();
+        for added in &self.operations {
+            let shared = added.using.shared();
+            if !used.iter().any(|known| Arc::ptr_eq(known, shared)) {
                 used.push(shared);
             }
         }
-        result.and_then(|()| used.iter().try_for_each(settled))
+        // A non-blocking group enqueues its operations, and uses their operators, before it has completed.
+        let settled = used.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
+        let timed_out: Vec<_> = match &settled {
+            Err(Error::Timeout(_)) => used.into_iter().map(Arc::clone).collect(),
+            _ => Vec::new(),
+        };
+        result = result.and(settled);
+        for added in self.operations.drain(..) {
+            result = result.and(added.finish());
+        }
+        // No call uses them any more.
+        timed_out.iter().try_for_each(|shared| shared.abort())?;
+        result
     }
 }
 
@@ -175,15 +186,6 @@ impl Drop for Group<'_> {
             tracing::error!(%error, "a group failed at the end of a panic");
         }
     }
-}
-
-/// Waits for a communicator that connects, and aborts it if that takes too long.
-fn settled(shared: &Arc<Shared>) -> Result<()> {
-    let settled = shared.settle("Nccl::group");
-    if matches!(settled, Err(Error::Timeout(_))) {
-        shared.abort()?;
-    }
-    settled
 }
 
 /// Returns an error if the calling thread is in a group.

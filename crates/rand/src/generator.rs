@@ -22,10 +22,9 @@ use crate::sys::curandGenerator_t;
 /// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that
 /// operations borrow it exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
 ///
-/// In a [capture](curium_driver::Graph::capture), create the generator on the capture scope: its operations become nodes, and the graph
-/// keeps the generator and the memory. The state is set up while the graph is captured and not at each launch. NVIDIA does not document
-/// captures of cuRAND: whether a later launch goes on in the sequence or repeats it depends on the algorithm, and an operation that
-/// cuRAND cannot capture fails with its error.
+/// In a [capture](curium_driver::Graph::capture), move a generator that exists to the capture scope ([`Generator::set_stream`]): its
+/// operations become nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it
+/// on the simulator. A generator cannot be created in a capture, and its seed, order, offset and dimensions cannot be changed there.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -60,8 +59,6 @@ pub struct Generator<A, P = Device> {
     handle: Arc<Handle<A>>,
     place: P,
     dimensions: u32,
-    /// `true` once the state is in memory, which the first operation writes otherwise.
-    is_ready: bool,
 }
 
 impl<A: Algorithm, P> Generator<A, P> {
@@ -93,7 +90,7 @@ impl<A: Algorithm> Generator<A> {
     }
 }
 
-impl<A: PseudoRandom, P> Generator<A, P> {
+impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
     /// Starts the sequence of another seed.
     ///
     /// CUDA: `curandSetPseudoRandomGeneratorSeed`.
@@ -103,7 +100,7 @@ impl<A: PseudoRandom, P> Generator<A, P> {
     /// An error of the library.
     #[doc(alias = "curandSetPseudoRandomGeneratorSeed")]
     pub fn set_seed(&mut self, seed: u64) -> Result<()> {
-        self.is_ready = false;
+        P::configure(self, "Generator::set_seed")?;
         self.handle.set_seed(seed)
     }
 
@@ -116,12 +113,12 @@ impl<A: PseudoRandom, P> Generator<A, P> {
     /// An error of the library, such as for an order that the algorithm does not have.
     #[doc(alias = "curandSetGeneratorOrdering")]
     pub fn set_ordering(&mut self, ordering: GeneratorOrdering) -> Result<()> {
-        self.is_ready = false;
+        P::configure(self, "Generator::set_ordering")?;
         self.handle.set_ordering(ordering)
     }
 }
 
-impl<A: QuasiRandom, P> Generator<A, P> {
+impl<A: QuasiRandom, P: Place<A>> Generator<A, P> {
     /// Sets the number of dimensions, from 1 to 20,000, and starts the sequence again.
     ///
     /// CUDA: `curandSetQuasiRandomGeneratorDimensions`.
@@ -131,13 +128,14 @@ impl<A: QuasiRandom, P> Generator<A, P> {
     /// [`Error::Argument`](crate::Error::Argument) if the number is out of range; an error of the library.
     #[doc(alias = "curandSetQuasiRandomGeneratorDimensions")]
     pub fn set_dimensions(&mut self, dimensions: u32) -> Result<()> {
+        P::configure(self, "Generator::set_dimensions")?;
         self.handle.set_dimensions("Generator::set_dimensions", dimensions)?;
-        (self.dimensions, self.is_ready) = (dimensions, false);
+        self.dimensions = dimensions;
         Ok(())
     }
 }
 
-impl<A: SkipAhead, P> Generator<A, P> {
+impl<A: SkipAhead, P: Place<A>> Generator<A, P> {
     /// Goes to a position of the sequence, counted from its start.
     ///
     /// CUDA: `curandSetGeneratorOffset`.
@@ -147,7 +145,7 @@ impl<A: SkipAhead, P> Generator<A, P> {
     /// An error of the library.
     #[doc(alias = "curandSetGeneratorOffset")]
     pub fn set_offset(&mut self, offset: u64) -> Result<()> {
-        self.is_ready = false;
+        P::configure(self, "Generator::set_offset")?;
         self.handle.set_offset(offset)
     }
 }

@@ -12,7 +12,7 @@ use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom, SkipAhead};
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::CuRand;
 use crate::order::GeneratorOrdering;
-use crate::sys::curandGenerator_t;
+use crate::sys::{curandGenerator_t, curandStatus_t};
 
 /// The largest number of dimensions of a Sobol sequence.
 const MOST_DIMENSIONS: u32 = 20_000;
@@ -67,17 +67,40 @@ impl<A> Handle<A> {
     }
 }
 
+impl<A> Handle<A> {
+    /// Starts the sequence again: cuRAND keeps the position when the seed, the order or the dimensions change. Algorithms without an
+    /// offset start again by themselves.
+    fn restart(&self) -> Result<()> {
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        match self.entered(|| unsafe { call!(api, curandSetGeneratorOffset(self.raw, 0)) }) {
+            Err(Error::Call(error)) if error.code == curandStatus_t::CURAND_STATUS_TYPE_ERROR => {}
+            result => result?,
+        }
+        self.write_state()
+    }
+
+    /// Writes the initial state, which cuRAND cannot do in a capture.
+    fn write_state(&self) -> Result<()> {
+        let api = self.library.api();
+        // SAFETY: the generator is live, and its context is current.
+        self.entered(|| unsafe { call!(api, curandGenerateSeeds(self.raw)) })
+    }
+}
+
 impl<A: PseudoRandom> Handle<A> {
     pub(crate) fn set_seed(&self, seed: u64) -> Result<()> {
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetPseudoRandomGeneratorSeed(self.raw, seed)) })
+        self.entered(|| unsafe { call!(api, curandSetPseudoRandomGeneratorSeed(self.raw, seed)) })?;
+        self.restart()
     }
 
     pub(crate) fn set_ordering(&self, ordering: GeneratorOrdering) -> Result<()> {
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetGeneratorOrdering(self.raw, ordering.to_raw())) })
+        self.entered(|| unsafe { call!(api, curandSetGeneratorOrdering(self.raw, ordering.to_raw())) })?;
+        self.restart()
     }
 }
 
@@ -90,7 +113,8 @@ impl<A: QuasiRandom> Handle<A> {
         }
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetQuasiRandomGeneratorDimensions(self.raw, dimensions)) })
+        self.entered(|| unsafe { call!(api, curandSetQuasiRandomGeneratorDimensions(self.raw, dimensions)) })?;
+        self.restart()
     }
 }
 
@@ -98,7 +122,8 @@ impl<A: SkipAhead> Handle<A> {
     pub(crate) fn set_offset(&self, offset: u64) -> Result<()> {
         let api = self.library.api();
         // SAFETY: the generator is live, and its context is current.
-        self.entered(|| unsafe { call!(api, curandSetGeneratorOffset(self.raw, offset)) })
+        self.entered(|| unsafe { call!(api, curandSetGeneratorOffset(self.raw, offset)) })?;
+        self.write_state()
     }
 }
 

@@ -8,7 +8,7 @@ use super::product_agrees;
 use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::ScalarArgument;
+use crate::operand::{Aligned, Factor as _, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::{cublasComputeType_t, cublasGemmAlgo_t, cudaDataType_t};
 use crate::{Blas, address, address_mut};
@@ -84,7 +84,7 @@ impl Blas {
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
         let Product { operations, sizes, leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (alpha, beta);
+        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
         let is_narrow =

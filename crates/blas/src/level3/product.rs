@@ -6,7 +6,7 @@ use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::level2::operation_of;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::ScalarArgument;
+use crate::operand::{Aligned, Factor as _, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
 use crate::{Blas, address, address_mut};
@@ -64,7 +64,7 @@ impl Blas {
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
         let Product { operations, sizes: (m, n, k), leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (alpha, beta);
+        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
@@ -115,7 +115,7 @@ impl Blas {
         let (mut a, mut b) = as_stored(a, b, c.stored);
         let (stride_a, stride_b) = if is_transposed { (stride_b, stride_a) } else { (stride_a, stride_b) };
         let Product { operations, sizes: (m, n, k), leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
-        let (mut alpha, mut beta) = (alpha, beta);
+        let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
@@ -156,7 +156,7 @@ impl Blas {
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut beta, mut a, mut b) = (alpha, beta, a, b);
+        let (mut alpha, mut beta, mut a, mut b) = (Aligned(alpha), Aligned(beta), a, b);
         if c.stored.is_transposed {
             (a, b) = (a.transposed(), b.transposed());
         }

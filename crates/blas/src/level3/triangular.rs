@@ -6,7 +6,7 @@ use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::level2::{operation_of, square};
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::ScalarArgument;
+use crate::operand::{Aligned, Factor as _, ScalarArgument};
 use crate::stored::Stored;
 use crate::triangle::{Diagonal, Side, Triangle};
 use crate::{Blas, address, address_mut};
@@ -38,7 +38,7 @@ impl Blas {
         if c.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, mut b, result) = (alpha, b, c.stored);
+        let (mut alpha, mut b, result) = (Aligned(alpha), b, c.stored);
         let mut a = if result.is_transposed { a.transposed() } else { a };
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let triangle = if result.is_transposed { triangle.flipped() } else { triangle };
@@ -76,7 +76,7 @@ impl Blas {
         if b.stored.is_empty() {
             return Ok(());
         }
-        let (mut alpha, result) = (alpha, b.stored);
+        let (mut alpha, result) = (Aligned(alpha), b.stored);
         let mut a = if result.is_transposed { a.transposed() } else { a };
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let triangle = if result.is_transposed { triangle.flipped() } else { triangle };

@@ -7,7 +7,7 @@ use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::level2::{is_hermitian_as_stored, is_symmetric_as_stored, square, unsupported};
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::{Factor as _, ScalarArgument};
+use crate::operand::{Aligned, Factor as _, ScalarArgument};
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
 use crate::triangle::{Side, Triangle};
@@ -38,7 +38,7 @@ macro_rules! product {
                 fits($operation, side, a.stored, b.stored)?;
                 same_shape($operation, b.stored, c.stored)?;
                 same_order($operation, b.stored, c.stored)?;
-                let (mut alpha, mut b, mut beta, result) = (alpha, b, beta, c.stored);
+                let (mut alpha, mut b, mut beta, result) = (Aligned(alpha), b, Aligned(beta), c.stored);
                 let mut a = if result.is_transposed { a.transposed() } else { a };
                 if T::IS_COMPLEX && !$is_expressible(a.stored) {
                     return Err(unsupported($operation, a.stored));
@@ -102,7 +102,7 @@ macro_rules! update {
                 if c.stored.is_empty() {
                     return Ok(());
                 }
-                let (mut alpha, mut a, mut beta) = (alpha, a, beta);
+                let (mut alpha, mut a, mut beta) = (Aligned(alpha), a, Aligned(beta));
                 let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
                 let (fill, n, k) = (triangle.of(c.stored), c.stored.count, a.stored.columns());
                 let (lda, ldc, from, to) =

@@ -108,8 +108,8 @@ impl Ring {
         self.copy(Direction::ToHost, target, bytes, unstage, access, enqueue, run)
     }
 
-    /// Copies `slice` with `copy_tile`, from or to a slot (`true` if it is used for the first time), and `enqueue`, which receives the slots, the offset in the
-    /// slice and the number of bytes of a batch.
+    /// Copies `slice`. `copy_tile` copies from or to a slot, and is told whether it is used for the first time. `enqueue`
+    /// receives the slots of a batch, the offset in the slice and the number of bytes.
     #[expect(clippy::too_many_arguments, reason = "the two directions differ in all of them")]
     fn copy<S: Split + Send>(
         &mut self,

@@ -8,7 +8,7 @@ use curium_driver::extend::refuse_wait;
 use curium_driver::{Context, ContextKind};
 
 use super::options::CommunicatorOptions;
-use super::shared::{Shared, entered};
+use super::shared::{Output, Shared, entered};
 use super::{Communicator, Connecting};
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -106,7 +106,7 @@ impl Communicator {
         // SAFETY: both lists have one element for each device.
         entered(first, || unsafe { call!(library.api(), ncclCommInitAll(raw.as_mut_ptr(), count, devices.as_ptr())) })?;
         let ranks = raw.into_iter().zip(contexts).enumerate().map(|(rank, (raw, context))| {
-            Self::from_shared(Shared::new(raw, library, context, Place { rank, size }, None, true))
+            Self::from_shared(Shared::new(raw, library, context, Place { rank, size }, true))
         });
         Ok(ranks.collect())
     }
@@ -127,13 +127,13 @@ fn start(
     if rank >= size {
         return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({rank} of {size} ranks)")));
     }
-    let (mut raw, mut config) = (ptr::null_mut(), options.to_raw(library.version(), is_blocking));
-    // SAFETY: `raw` is valid for writes, the configuration is complete, and the context is current.
+    let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
+    // SAFETY: the place is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
     entered(context, || unsafe {
-        call!(library.api(), ncclCommInitRankConfig(&raw mut raw, size, id.to_raw(), rank, &raw mut config))
+        call!(library.api(), ncclCommInitRankConfig(output.as_ptr(), size, id.to_raw(), rank, &raw mut config))
     })?;
     let timeout = if is_blocking { None } else { Some(options.timeout.unwrap_or(std::time::Duration::MAX)) };
-    Ok(Shared::new(raw, library, context, place, timeout, true))
+    Ok(Shared::created(output, library, context, place, timeout))
 }
 
 /// Returns the rank and the number of ranks of a communicator.

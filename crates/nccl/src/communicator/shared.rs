@@ -1,7 +1,8 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr};
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
@@ -13,7 +14,7 @@ use super::outstanding::Outstanding;
 use crate::error::{Error, Result, TimeoutError};
 use crate::library::{Nccl, failed};
 use crate::operation::Place;
-use crate::sys::{Api, ncclComm_t, ncclResult_t};
+use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 use curium_driver::sys::call;
 
 /// The longest pause between queries of a communicator's state.
@@ -35,6 +36,26 @@ pub(crate) struct Shared {
     outstanding: Mutex<Outstanding>,
     state: Mutex<State>,
     unused: Condvar,
+    /// Dropped after the communicator has ended.
+    _output: Option<Output>,
+}
+
+/// The place where NCCL writes a new communicator. A non-blocking call writes it again when it has completed.
+#[derive(Debug)]
+pub(super) struct Output(Box<AtomicPtr<ncclComm>>);
+
+impl Output {
+    pub(super) fn new() -> Self {
+        Self(Box::new(AtomicPtr::new(ptr::null_mut())))
+    }
+
+    pub(super) fn as_ptr(&self) -> *mut ncclComm_t {
+        self.0.as_ptr()
+    }
+
+    pub(super) fn get(&self) -> ncclComm_t {
+        self.0.load(Acquire)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,13 +76,29 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    pub(crate) fn new(
-        raw: ncclComm_t,
+    /// Owns a communicator that a call has created, or is creating.
+    pub(super) fn created(
+        output: Output,
         library: &Nccl,
         context: &Context,
         place: Place,
         timeout: Option<Duration>,
-        is_owned: bool,
+    ) -> Arc<Self> {
+        Self::with_output(output.get(), library, context, place, (timeout, true), Some(output))
+    }
+
+    /// Uses a communicator, and owns it if `is_owned`.
+    pub(crate) fn new(raw: ncclComm_t, library: &Nccl, context: &Context, place: Place, is_owned: bool) -> Arc<Self> {
+        Self::with_output(raw, library, context, place, (None, is_owned), None)
+    }
+
+    fn with_output(
+        raw: ncclComm_t,
+        library: &Nccl,
+        context: &Context,
+        place: Place,
+        (timeout, is_owned): (Option<Duration>, bool),
+        output: Option<Output>,
     ) -> Arc<Self> {
         Arc::new(Self {
             raw,
@@ -74,6 +111,7 @@ impl Shared {
             outstanding: Mutex::default(),
             state: Mutex::default(),
             unused: Condvar::new(),
+            _output: output,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::shared::{Shared, entered};
+use super::shared::{Output, Shared, entered};
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -72,18 +72,20 @@ impl Communicator {
         group::expect_none(operation)?;
         let using = self.shared.begin(operation)?;
         let Shared { library, context, timeout, .. } = &**using.shared();
-        // A non-blocking call may write it after this function has failed.
-        let child = Box::into_raw(Box::new(ptr::null_mut()));
-        let created = entered(context, || create(library.api(), using.raw(), child));
-        created.and_then(|()| self.shared.settle(operation))?;
-        // SAFETY: the call has completed, so that this code owns the place again.
-        let raw = *unsafe { Box::from_raw(child) };
+        let output = Output::new();
+        let created = entered(context, || create(library.api(), using.raw(), output.as_ptr()));
+        if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
+            // A non-blocking call may write it later.
+            std::mem::forget(output);
+            return Err(error);
+        }
+        let raw = output.get();
         if raw.is_null() {
             return Ok(None);
         }
         // SAFETY: NCCL has just created the communicator.
         let place = unsafe { create::place(library.api(), raw) };
         let place = place.unwrap_or(crate::operation::Place { rank: 0, size: 0 });
-        Ok(Some(Self::from_shared(Shared::new(raw, library, context, place, *timeout, true))))
+        Ok(Some(Self::from_shared(Shared::created(output, library, context, place, *timeout))))
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use curium_driver::Stream;
 use curium_driver::extend::with_relaxed_capture_mode;
 use curium_driver::sys::call;
-use curium_driver::{Context, Stream};
 
 use super::Generator;
 use crate::algorithm::{Algorithm, PseudoRandom, QuasiRandom};
-use crate::error::Result;
+use crate::error::{ArgumentError, Result};
 use crate::handle::Handle;
 use crate::library::CuRand;
 use crate::place::{Device, Host};
@@ -24,8 +24,8 @@ impl<A: PseudoRandom> Generator<A> {
     /// An error of the library.
     #[doc(alias = "curandCreateGenerator")]
     pub fn seeded(library: &CuRand, stream: &Stream, seed: u64) -> Result<Self> {
-        let mut generator = Self::on(library, stream)?;
-        generator.set_seed(seed)?;
+        let generator = Self::on("Generator::seeded", library, stream)?;
+        generator.handle.set_seed(seed)?;
         Ok(generator)
     }
 }
@@ -39,8 +39,9 @@ impl<A: QuasiRandom> Generator<A> {
     ///
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions(library: &CuRand, stream: &Stream, dimensions: u32) -> Result<Self> {
-        let mut generator = Self::on(library, stream)?;
-        generator.set_dimensions(dimensions)?;
+        let mut generator = Self::on("Generator::with_dimensions", library, stream)?;
+        generator.handle.set_dimensions("Generator::with_dimensions", dimensions)?;
+        generator.dimensions = dimensions;
         Ok(generator)
     }
 }
@@ -55,8 +56,8 @@ impl<A: PseudoRandom> Generator<A, Host> {
     /// An error of the library.
     #[doc(alias = "curandCreateGeneratorHost")]
     pub fn seeded_on_host(library: &CuRand, seed: u64) -> Result<Self> {
-        let mut generator = Self::host(library)?;
-        generator.set_seed(seed)?;
+        let generator = Self::host(library)?;
+        generator.handle.set_seed(seed)?;
         Ok(generator)
     }
 }
@@ -71,7 +72,8 @@ impl<A: QuasiRandom> Generator<A, Host> {
     /// As for [`Generator::set_dimensions`].
     pub fn with_dimensions_on_host(library: &CuRand, dimensions: u32) -> Result<Self> {
         let mut generator = Self::host(library)?;
-        generator.set_dimensions(dimensions)?;
+        generator.handle.set_dimensions("Generator::with_dimensions", dimensions)?;
+        generator.dimensions = dimensions;
         Ok(generator)
     }
 }
@@ -93,34 +95,37 @@ impl<A: Algorithm> Generator<A> {
         Ok(Self::with(handle, Device { stream: stream.clone() }, dimensions))
     }
 
-    fn on(library: &CuRand, stream: &Stream) -> Result<Self> {
-        // A capture forbids the allocations of the library in any other mode.
-        let handle = relaxed(stream.context(), || Handle::create(library, Some(stream.context())))?;
+    fn on(operation: &'static str, library: &CuRand, stream: &Stream) -> Result<Self> {
+        stream.expect_running(operation)?;
+        let handle = Handle::create(library, Some(stream.context()))?;
         set_stream(&handle, stream)?;
         Ok(Self::with(handle, Device { stream: stream.clone() }, 1))
     }
 
-    /// Writes the initial state, if a capture would otherwise make it a part of each launch.
-    pub(super) fn make_ready(&mut self) -> Result<()> {
-        let stream = &self.place.stream;
-        if self.is_ready || !stream.is_capturing()? {
-            return Ok(());
+    /// Moves the generator to another stream of its context, which continues the sequence. In a capture, pass the scope: the operations
+    /// become nodes.
+    ///
+    /// Waits for the work of the previous stream, unless that is captured.
+    ///
+    /// CUDA: `curandSetStream`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`](crate::Error::Argument) if the stream is one of another context; an error of the library or of the driver.
+    #[doc(alias = "curandSetStream")]
+    pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
+        const OPERATION: &str = "Generator::set_stream";
+        let (old, new) = (self.place.stream.context(), stream.context());
+        if old.as_raw() != new.as_raw() {
+            let problem =
+                format!("the stream is one of another context ({:p} instead of {:p})", new.as_raw(), old.as_raw());
+            return Err(ArgumentError::refused(OPERATION, problem));
         }
-        let (context, handle) = (stream.context(), &self.handle);
-        relaxed(context, || {
-            let setup = context.stream()?;
-            set_stream(handle, &setup)?;
-            // SAFETY: the generator is live, and its context is current.
-            let seeded = handle.entered(|| unsafe { call!(handle.library().api(), curandGenerateSeeds(handle.raw())) });
-            let drained = setup.drain();
-            if let Err(error) = set_stream(handle, stream) {
-                // The generator still uses it.
-                std::mem::forget(setup);
-                return Err(error);
-            }
-            seeded.and(drained.map_err(Into::into))
-        })?;
-        self.is_ready = true;
+        if !self.place.stream.is_capturing()? {
+            with_relaxed_capture_mode(old.driver(), || Ok(self.place.stream.drain()))??;
+        }
+        set_stream(&self.handle, stream)?;
+        self.place.stream = stream.clone();
         Ok(())
     }
 }
@@ -133,7 +138,7 @@ impl<A: Algorithm> Generator<A, Host> {
 
 impl<A: Algorithm, P> Generator<A, P> {
     fn with(handle: Handle<A>, place: P, dimensions: u32) -> Self {
-        Self { handle: Arc::new(handle), place, dimensions, is_ready: false }
+        Self { handle: Arc::new(handle), place, dimensions }
     }
 }
 
@@ -141,9 +146,4 @@ fn set_stream<A: Algorithm>(handle: &Handle<A>, stream: &Stream) -> Result<()> {
     let raw = stream.as_raw().cast();
     // SAFETY: the generator and the stream are live, and their context is current.
     handle.entered(|| unsafe { call!(handle.library().api(), curandSetStream(handle.raw(), raw)) })
-}
-
-/// Calls the library in the relaxed capture mode.
-fn relaxed<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    with_relaxed_capture_mode(context.driver(), || Ok(operation()))?
 }

@@ -15,19 +15,34 @@ const LARGEST_POISSON_MEAN: f64 = 400_000.0;
 
 /// A place whose generators can be used now.
 pub trait Place<A>: Sized {
+    /// Expects that numbers can be generated now.
     #[doc(hidden)]
-    fn prepare(generator: &mut Generator<A, Self>, operation: &'static str) -> Result<()>;
+    fn prepare(generator: &Generator<A, Self>, operation: &'static str) -> Result<()>;
+
+    /// Expects that the state can be written now.
+    #[doc(hidden)]
+    fn configure(generator: &Generator<A, Self>, operation: &'static str) -> Result<()>;
 }
 
 impl<A: Algorithm> Place<A> for Device {
-    fn prepare(generator: &mut Generator<A, Self>, operation: &'static str) -> Result<()> {
-        generator.place.stream.expect_captured(operation, "create the generator on the capture scope")?;
-        generator.make_ready()
+    fn prepare(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
+        Ok(generator
+            .place
+            .stream
+            .expect_captured(operation, "move the generator to the capture scope with `set_stream`")?)
+    }
+
+    fn configure(generator: &Generator<A, Self>, operation: &'static str) -> Result<()> {
+        Ok(generator.place.stream.expect_running(operation)?)
     }
 }
 
 impl<A: Algorithm> Place<A> for Host {
-    fn prepare(_generator: &mut Generator<A, Self>, _operation: &'static str) -> Result<()> {
+    fn prepare(_generator: &Generator<A, Self>, _operation: &'static str) -> Result<()> {
+        Ok(())
+    }
+
+    fn configure(_generator: &Generator<A, Self>, _operation: &'static str) -> Result<()> {
         Ok(())
     }
 }
@@ -152,7 +167,6 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         output.write(&self.place, handle, |address| {
             handle.entered(|| call(handle.library().api(), handle.raw(), address, len))
         })?;
-        self.is_ready = true;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::ptr;
 use curium_driver::Driver;
 use curium_sim::{Checks, Config};
 use curium_sys::{CUfunction, CUmodule, CUresult};
-use curium_tests::{TestDriver, on_driver, on_simulator, with_output_of_new_process};
+use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda, with_output_of_new_process};
 
 use super::{OK, in_context};
 
@@ -194,6 +194,10 @@ fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() 
 
 #[test]
 fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
+    if uses_cuda() {
+        // The driver does not document when the output of a kernel that fails appears.
+        return;
+    }
     let name = "behaviour::output::printf_of_a_kernel_that_fails_appears_though_nothing_waits";
     let fail = |test: &TestDriver| {
         in_context(test, |driver| {

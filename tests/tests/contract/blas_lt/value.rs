@@ -119,6 +119,12 @@ impl Host {
         self.map(|row, column, value| value + factor * other.at(row, column))
     }
 
+    /// Returns the largest absolute value.
+    pub(super) fn largest(&self) -> f64 {
+        let places = (0..self.rows).flat_map(|row| (0..self.columns).map(move |column| (row, column)));
+        places.map(|(row, column)| self.at(row, column).abs()).fold(0.0, f64::max)
+    }
+
     /// Asserts that each element is `expected` but for rounding to a type, and for an error of `absolute`.
     #[track_caller]
     pub(super) fn assert_is<T: Value>(&self, expected: &Self, absolute: f64, what: &str) {

@@ -28,7 +28,7 @@ fn rank_that_calls_nothing_is_noticed_within_the_timeout_and_the_operation_is_na
             return thread::sleep(time(3000));
         }
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect("it is enqueued");
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
         let start = Instant::now();
         let Err(Error::Timeout(error)) = rank.communicator.synchronize(&rank.stream) else {
             panic!("rank 1 is absent")
@@ -88,8 +88,9 @@ fn asynchronous_error_reaches_the_wait_of_the_other_ranks() {
             NcclFault::Error(ncclResult_t::ncclRemoteError).inject(&mut rank.communicator).expect("it is live");
             return;
         }
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).ok();
-        let Err(Error::Call(error)) = rank.communicator.synchronize(&rank.stream) else { panic!("rank 1 failed") };
+        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let completed = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream));
+        let Err(Error::Call(error)) = completed else { panic!("rank 1 failed: {completed:?}") };
         assert_eq!(error.code, ncclResult_t::ncclRemoteError);
     });
 }

@@ -6,7 +6,7 @@ use curium_rand::{Generator, Philox4x32, Sobol32};
 use curium_sim::Config;
 use curium_tests::{on_driver, on_simulator};
 
-use super::{curand, seeded};
+use super::{curand, seeded, with_dimensions};
 
 #[test]
 fn graph_keeps_the_generator_and_the_memory() {
@@ -14,14 +14,15 @@ fn graph_keeps_the_generator_and_the_memory() {
         let stream = test.stream();
         let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 256).expect("memory suffices");
         let mut other = DeviceBuffer::<f32>::zeroed(&stream, 256).expect("memory suffices");
-        let graph = Graph::capture(&test.context(), |scope| {
-            let mut generator = Generator::<Philox4x32>::seeded(&curand(), scope, 1)?;
+        let mut generator = seeded::<Philox4x32>(&stream, 1);
+        let graph = Graph::capture(stream.context(), |scope| {
+            generator.set_stream(scope)?;
             generator.uniform(&mut numbers)?;
             generator.uniform(&mut other)
         });
         let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
         assert_eq!(numbers.to_vec().expect("it can be read"), [0.0; 256], "nothing runs while it is captured");
-        drop(other);
+        drop((other, generator));
         executable.launch(&stream).expect("it can be launched");
         executable.launch(&stream).expect("it can be launched");
         let drawn = numbers.to_vec().expect("it can be read");
@@ -34,8 +35,10 @@ fn captured_numbers_are_those_of_the_seed() {
     on_driver(|test| {
         let stream = test.stream();
         let mut numbers = DeviceBuffer::<u32>::zeroed(&stream, 256).expect("memory suffices");
-        let graph = Graph::capture(&test.context(), |scope| {
-            Generator::<Philox4x32>::seeded(&curand(), scope, 1)?.bits(&mut numbers)
+        let mut generator = seeded::<Philox4x32>(&stream, 1);
+        let graph = Graph::capture(stream.context(), |scope| {
+            generator.set_stream(scope)?;
+            generator.bits(&mut numbers)
         });
         let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
         executable.launch(&stream).expect("it can be launched");
@@ -63,8 +66,10 @@ fn launches_wait_for_other_streams() {
     on_simulator(Config::new().with_race_checks(true), |test, simulator| {
         let (stream, other) = (test.stream(), test.stream());
         let mut points = DeviceBuffer::<f32>::zeroed(&stream, 300).expect("memory suffices");
-        let graph = Graph::capture(&test.context(), |scope| {
-            Generator::<Sobol32>::with_dimensions(&curand(), scope, 3)?.uniform(&mut points)
+        let mut generator = with_dimensions::<Sobol32>(&stream, 3);
+        let graph = Graph::capture(stream.context(), |scope| {
+            generator.set_stream(scope)?;
+            generator.uniform(&mut points)
         });
         let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
         executable.launch(&other).expect("it can be launched");
@@ -72,5 +77,26 @@ fn launches_wait_for_other_streams() {
         executable.launch(&other).expect("it can be launched");
         assert!(points.to_vec().expect("it can be read").iter().all(|number| *number <= 1.0));
         assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());
+    });
+}
+
+#[test]
+fn generator_cannot_be_created_or_changed_in_a_capture() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut generator = seeded::<Philox4x32>(&stream, 1);
+        let created =
+            Graph::capture(stream.context(), |scope| Generator::<Philox4x32>::seeded(&curand(), scope, 1).map(drop));
+        let error = created.map(drop).expect_err("its state cannot be written").to_string();
+        assert!(error.contains("Generator::seeded"), "{error}");
+        let changed = Graph::capture(stream.context(), |scope| {
+            generator.set_stream(scope)?;
+            generator.set_seed(2)
+        });
+        let error = changed.map(drop).expect_err("its state cannot be written").to_string();
+        assert!(error.contains("Generator::set_seed"), "{error}");
+        generator.set_stream(&stream).expect("the capture has ended");
+        let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
+        generator.uniform(&mut numbers).expect("the generator is as it was");
     });
 }
