@@ -16,8 +16,8 @@
 //! | `i8` | `i32`, `i8` | `I32` |
 //!
 //! Products of 8-bit types have rules of their own. The inner dimension, the number of consecutive elements of the result, and leading
-//! dimensions are multiples of 16 (of 4 for `i8`), and the elements that are multiplied with each other are consecutive: `a` is stored by rows
-//! and `b` by columns, except that data center GPUs of compute capability 10 take other orders of 8-bit floats, which need compute
+//! dimensions are multiples of 16 (of 4 for `i8`). The elements that are multiplied with each other are consecutive: `a` is stored by
+//! rows and `b` by columns, except that data center GPUs of compute capability 10 take other orders of 8-bit floats, which need compute
 //! capability 8.9.
 
 mod algorithm;
