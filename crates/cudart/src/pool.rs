@@ -65,15 +65,17 @@ runtime! {
 mod tests {
     use std::ptr;
 
+    use curium_sys::{CUmemAllocationType, CUmemLocationType};
+
     use super::*;
     use crate::tests::{call, code, simulate};
 
     #[test]
     fn pool_allocates_keeps_its_threshold_and_is_destroyed() {
         let _turn = simulate();
-        let mut properties = CUmemPoolProps::default();
-        properties.allocType = curium_sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-        properties.location.type_ = curium_sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        let allocation = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        let mut properties = CUmemPoolProps { allocType: allocation, ..CUmemPoolProps::default() };
+        properties.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
         let (mut pool, stream) = (CUmemoryPool::default(), CUstream::default());
         call!(cudaMemPoolCreate(&raw mut pool, &raw const properties));
         let threshold = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0;

@@ -29,7 +29,6 @@ pub(crate) use {call, code};
 
 /// Uses a simulator as the driver of this process's runtime. One test at a time runs: they share the primary context,
 /// where a capture forbids other calls.
-#[must_use]
 pub(crate) fn simulate() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     static SIMULATOR: OnceLock<Simulator> = OnceLock::new();

@@ -70,7 +70,7 @@ impl Comparison<'_> {
             let found = text(theirs);
             match self.ours.functions.get(name) {
                 None => {
-                    self.report(Kind::Function, name, format!("{} has `{found}`, we lack it", self.release.product))
+                    self.report(Kind::Function, name, format!("{} has `{found}`, we lack it", self.release.product));
                 }
                 Some(ours) if !structure.same_signature(theirs, ours) => {
                     self.report(

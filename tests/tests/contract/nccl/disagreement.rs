@@ -1,6 +1,6 @@
 //! Ranks that call different operations: the simulator reports both, where hardware waits or computes nonsense.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -18,22 +18,25 @@ fn errors(
     if curium_tests::uses_cuda() {
         return Vec::new();
     }
-    let (barrier, errors) = (Barrier::new(2), std::sync::Mutex::new(Vec::new()));
+    let (barrier, errors) = (Barrier::new(2), Mutex::new(Vec::new()));
     on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(20)), |mut rank| {
         if rank.rank() == 0 {
             first(&mut rank).expect("the first call is right");
         }
         barrier.wait();
         if rank.rank() == 1 {
-            errors.lock().unwrap().push(second(&mut rank).expect_err("the ranks disagree").to_string());
+            errors
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(second(&mut rank).expect_err("the ranks disagree").to_string());
         }
         barrier.wait();
         if rank.rank() == 0 {
             let error = rank.communicator.synchronize(&rank.stream).expect_err("the operation cannot run");
-            errors.lock().unwrap().push(error.to_string());
+            errors.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
         }
     });
-    errors.into_inner().unwrap()
+    errors.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn all_reduce(len: usize) -> impl Fn(&mut Rank) -> curium_nccl::Result<()> {
