@@ -15,6 +15,13 @@ use crate::base::error::ErrorClass;
 /// The maximum number of bytes that an error carries.
 const LIMIT: usize = 4096;
 
+/// The capacity of the driver's log in bytes, including the terminating NUL. With less room, the driver of CUDA 13.0
+/// writes beyond the end of the buffer if the text is longer.
+pub(crate) const CAPACITY: usize = 25_601;
+
+/// The size in bytes of a buffer for the log. The driver is told [`CAPACITY`]; the rest is for its longest line.
+pub(crate) const BUFFER: usize = CAPACITY + 4096;
+
 /// The position up to which the driver's log has been read.
 pub(crate) struct Mark {
     position: Mutex<Option<CUlogIterator>>,
@@ -50,7 +57,8 @@ impl Mark {
             return None;
         }
         let text = self.new_text(api)?;
-        let lines = telling(concerning(&text, function), description);
+        let mut lines = telling(concerning(&text, function), description);
+        keep_last(&mut lines, LIMIT);
         if lines.is_empty() || (ErrorClass::of(code) == ErrorClass::Sticky && !self.is_new(&lines)) {
             return None;
         }
@@ -61,15 +69,15 @@ impl Mark {
     #[inline]
     fn new_text(&self, api: &Api) -> Option<String> {
         let dump = api.cuLogsDumpToMemory?;
-        let mut buffer = vec![0_u8; LIMIT];
-        let mut size = buffer.len();
+        let mut buffer = vec![0_u8; BUFFER];
+        let mut size = CAPACITY;
         let mut position = self.position.lock();
         let (place, text, size_place) =
             (&raw mut *position.as_mut()?, buffer.as_mut_ptr().cast::<c_char>(), &raw mut size);
         // SAFETY: `text` has room for the number of bytes in `size_place`, and the iterator belongs to this driver.
         let result = unsafe { dump(place, text, size_place, 0) };
         drop(position);
-        (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(LIMIT)]).into_owned())
+        (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(BUFFER)]).into_owned())
     }
 
     /// Returns `true` unless the last error of a lost context carried the same messages. Stores the messages.
@@ -94,6 +102,17 @@ fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
         }
     }
     telling
+}
+
+/// Removes the first lines until the others, with their ends, have at most `limit` bytes.
+fn keep_last(lines: &mut Vec<&str>, limit: usize) {
+    let mut bytes = 0;
+    let kept = lines.iter().rev().take_while(|line| {
+        bytes += line.len() + 1;
+        bytes <= limit
+    });
+    let kept = kept.count();
+    lines.drain(..lines.len() - kept);
 }
 
 /// Returns the message of a line, after the fields in brackets.
@@ -198,6 +217,46 @@ mod tests {
     fn driver_without_a_log_has_nothing_to_say() {
         let mark = Mark::now(&Api::empty());
         assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE, ""), None);
+    }
+
+    #[test]
+    fn driver_is_given_room_for_its_whole_log() {
+        unsafe extern "C" fn dump(
+            position: *mut CUlogIterator,
+            text: *mut c_char,
+            size: *mut usize,
+            _flags: u32,
+        ) -> CUresult {
+            const LINE: &[u8] = b"[1][77][CUDA][E] a line of the log\n";
+            // SAFETY: the caller passes places that are valid for reads and writes.
+            let (position, room) = unsafe { (&mut *position, *size) };
+            let count = 25_600 / LINE.len();
+            // As the driver of CUDA 13.0 does, whatever the room is.
+            for line in 0..count {
+                // SAFETY: the caller passes a buffer with room for the capacity of the log.
+                unsafe { text.cast::<u8>().add(line * LINE.len()).copy_from(LINE.as_ptr(), LINE.len()) };
+            }
+            assert!(room > count * LINE.len(), "the buffer has {room} bytes");
+            // SAFETY: as for the room.
+            unsafe { *size = count * LINE.len() };
+            *position = 1;
+            CUresult::CUDA_SUCCESS
+        }
+
+        let api = Api { cuLogsDumpToMemory: Some(dump), ..Api::empty() };
+        let mark =
+            Mark { position: Mutex::new(Some(0)), lost: Mutex::new(Box::default()), process: std::process::id() };
+        let text = mark.read(&api, Function::cuMemAlloc_v2, CUresult::CUDA_ERROR_INVALID_VALUE, "");
+        assert_eq!(text.as_deref(), Some("[1][77][CUDA][E] a line of the log"), "duplicates are left out");
+    }
+
+    #[test]
+    fn last_lines_are_kept() {
+        let mut lines = vec!["first", "second", "third"];
+        keep_last(&mut lines, 13);
+        assert_eq!(lines, ["second", "third"]);
+        keep_last(&mut lines, 5);
+        assert_eq!(lines, [""; 0]);
     }
 
     #[test]

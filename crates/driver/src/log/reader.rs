@@ -5,6 +5,7 @@ use std::path::Path;
 use curium_sys::CUlogIterator;
 
 use crate::base::c_string::c_path;
+use crate::base::driver_log::{BUFFER, CAPACITY};
 use crate::call;
 use crate::{Driver, Result};
 
@@ -27,9 +28,6 @@ pub struct LogReader {
     /// `None` means the start of the log.
     position: Option<CUlogIterator>,
 }
-
-/// The capacity of the driver's log in bytes, including the terminating NUL.
-const CAPACITY: usize = 25_601;
 
 impl Driver {
     /// Returns a reader positioned at the current end of the log.
@@ -67,8 +65,8 @@ impl LogReader {
     #[doc(alias = "cuLogsDumpToMemory")]
     #[inline]
     pub fn read(&mut self) -> Result<String> {
-        let mut buffer = vec![0_u8; CAPACITY];
-        let mut size = buffer.len();
+        let mut buffer = vec![0_u8; BUFFER];
+        let mut size = CAPACITY;
         let (text, size_place) = (buffer.as_mut_ptr().cast(), &raw mut size);
         self.dump(|driver, position| {
             // SAFETY: `text` has room for the number of bytes in `size_place`, and `position` is null or a position in
