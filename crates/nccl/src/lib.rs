@@ -6,6 +6,12 @@
 //!
 //! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor starting a program needs it.
 //!
+//! # Features
+//!
+//! `half` (not on by default) adds collectives of `half::f16` and `half::bf16`.
+//!
+//! # Example
+//!
 //! ```no_run
 //! use curium_driver::Driver;
 //! use curium_memory::DeviceBuffer;

@@ -30,7 +30,7 @@ impl UniqueId {
         let mut id = ncclUniqueId::default();
         // SAFETY: `id` is valid for writes.
         unsafe { call!(library.api(), ncclGetUniqueId(&raw mut id)) }?;
-        Ok(Self(id.internal.map(|byte| byte as u8)))
+        Ok(Self(id.internal.map(|byte| byte.to_ne_bytes()[0])))
     }
 
     /// Creates an identifier on rank 0, and sends it to all ranks of `exchange`.
@@ -57,7 +57,7 @@ impl UniqueId {
     }
 
     pub(crate) fn to_raw(self) -> ncclUniqueId {
-        ncclUniqueId { internal: self.0.map(|byte| byte as core::ffi::c_char) }
+        ncclUniqueId { internal: self.0.map(|byte| core::ffi::c_char::from_ne_bytes([byte])) }
     }
 }
 
