@@ -227,19 +227,16 @@ mod tests {
             size: *mut usize,
             _flags: u32,
         ) -> CUresult {
-            const LINE: &[u8] = b"[1][77][CUDA][E] a line of the log\n";
             // SAFETY: the caller passes places that are valid for reads and writes.
-            let (position, room) = unsafe { (&mut *position, *size) };
-            let count = 25_600 / LINE.len();
-            // As the driver of CUDA 13.0 does, whatever the room is.
-            for line in 0..count {
-                // SAFETY: the caller passes a buffer with room for the capacity of the log.
-                unsafe { text.cast::<u8>().add(line * LINE.len()).copy_from(LINE.as_ptr(), LINE.len()) };
-            }
-            assert!(room > count * LINE.len(), "the buffer has {room} bytes");
-            // SAFETY: as for the room.
-            unsafe { *size = count * LINE.len() };
-            *position = 1;
+            let room = unsafe { &mut *size };
+            // As the driver of CUDA 13.0 does not.
+            assert!(*room > 25_600, "the buffer has {room} bytes");
+            let text: *mut [u8; 18] = text.cast();
+            // SAFETY: as above.
+            unsafe { *text = *b"[1][77][CUDA][E] a" };
+            *room = 18;
+            // SAFETY: as above.
+            unsafe { *position = 1 };
             CUresult::CUDA_SUCCESS
         }
 
@@ -247,7 +244,7 @@ mod tests {
         let mark =
             Mark { position: Mutex::new(Some(0)), lost: Mutex::new(Box::default()), process: std::process::id() };
         let text = mark.read(&api, Function::cuMemAlloc_v2, CUresult::CUDA_ERROR_INVALID_VALUE, "");
-        assert_eq!(text.as_deref(), Some("[1][77][CUDA][E] a line of the log"), "duplicates are left out");
+        assert_eq!(text.as_deref(), Some("[1][77][CUDA][E] a"));
     }
 
     #[test]

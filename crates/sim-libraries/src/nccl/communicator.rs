@@ -24,7 +24,7 @@ unsafe extern "C" fn get_version(version: *mut c_int) -> ncclResult_t {
 }
 
 unsafe extern "C" fn get_unique_id(id: *mut ncclUniqueId) -> ncclResult_t {
-    let internal = registry::new_identifier().map(|byte| byte as c_char);
+    let internal = registry::new_identifier().map(|byte| c_char::from_ne_bytes([byte]));
     // SAFETY: the caller passes a place for the identifier.
     code(unsafe { write(id, ncclUniqueId { internal }) })
 }
@@ -64,7 +64,7 @@ unsafe fn create(place: *mut ncclComm_t, size: c_int, id: &ncclUniqueId, rank: c
     let (size, rank) =
         numbers.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")))?;
     let device = device()?;
-    let clique = registry::clique(&id.internal.map(|byte| byte as u8), size)?;
+    let clique = registry::clique(&id.internal.map(|byte| byte.to_ne_bytes()[0]), size)?;
     clique.arrive(rank, device)?;
     if clique.is_complete() {
         registry::forget(&clique);
