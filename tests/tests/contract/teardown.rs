@@ -70,6 +70,7 @@ fn during_a_capture(test: &TestDriver, run: impl FnOnce()) {
 fn cache_dropped_while_another_thread_captures_waits_for_its_streams_and_unmaps() {
     on_driver(|test| {
         let stream = test.stream();
+        let leaked = test.driver().leaked_memory().bytes;
         let resource = caching(&stream);
         let gate = Gate::on(&stream);
         let mut buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, &resource).expect("memory suffices");
@@ -86,7 +87,8 @@ fn cache_dropped_while_another_thread_captures_waits_for_its_streams_and_unmaps(
             });
         });
         assert_eq!(unmapped(), u64::from(test.simulator().is_some()), "the segment is not leaked");
-        assert_eq!(test.driver().leaked_memory().bytes, 0);
+        // On a GPU, other tests of this process leak memory too.
+        assert_eq!(test.driver().leaked_memory().bytes, leaked);
     });
 }
 
@@ -197,10 +199,11 @@ fn arena_with_a_forgotten_buffer_leaks_its_memory_and_reports_it() {
 fn arena_dropped_while_another_thread_captures_unmaps() {
     on_driver(|test| {
         let stream = test.stream();
+        let leaked = test.driver().leaked_memory().bytes;
         let arena = Arena::new(&test.context()).expect("memory can be mapped");
         drop(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &arena).expect("memory suffices"));
         during_a_capture(test, || drop(arena));
-        assert_eq!(test.driver().leaked_memory().bytes, 0);
+        assert_eq!(test.driver().leaked_memory().bytes, leaked);
     });
 }
 

@@ -1,5 +1,6 @@
 //! Ranks that fail: timeouts, asynchronous errors, and the abort from another thread.
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,9 @@ fn asynchronous_error_reaches_the_wait_of_the_other_ranks() {
     if curium_tests::uses_cuda() {
         return;
     }
+    let connected = Barrier::new(2);
     on_ranks_with(2, with_timeout(20_000), |mut rank| {
+        connected.wait();
         let mut memory = rank.buffer(&[1.0_f32; 64]);
         if rank.rank() == 1 {
             NcclFault::Error(ncclResult_t::ncclRemoteError).inject(&mut rank.communicator).expect("it is live");
