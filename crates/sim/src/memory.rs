@@ -270,9 +270,9 @@ impl Memory {
         }
     }
 
-    /// Frees all memory of a context.
+    /// Frees all memory of a context. Memory of a pool belongs to the pool's device, and lives until it is freed.
     pub(crate) fn free_all_of(&self, context: Id<Context>) {
-        let owned = |allocation: &&Allocation| allocation.owner.context == context;
+        let owned = |allocation: &&Allocation| allocation.owner.context == context && !allocation.purpose.is_of_pool();
         let addresses: Vec<u64> = self.read().allocations.values().filter(owned).map(|found| found.base).collect();
         addresses.into_iter().for_each(|address| self.free(address));
     }

@@ -2,15 +2,16 @@
 
 #[cfg(target_os = "linux")]
 use std::os::fd::AsFd;
+use std::ptr::{self, NonNull};
 
 #[cfg(target_os = "linux")]
 use curium_driver::MemoryHandleTypes;
-use curium_driver::{Error, Function, Result, Stream, call};
+use curium_driver::{ContextOptions, DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::{
     DeviceBuffer, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions, PoolPointerHandle, Resource,
 };
 use curium_sim::{Config, Fault};
-use curium_sys::{CUresult, CudaVersion};
+use curium_sys::{CUcontext, CUctx_st, CUpointer_attribute, CUresult, CudaVersion};
 use curium_tests::{TestDriver, on_driver, on_simulator, shared_handle_types};
 
 const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -145,6 +146,45 @@ fn memory_outlives_the_pool_that_it_came_from() {
 }
 
 #[test]
+fn memory_belongs_to_no_context_and_outlives_that_of_its_stream() {
+    on_driver(|test| {
+        let pool = pool(test);
+        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let stream = context.stream().expect("the context gives a stream");
+        let pointer = pool.allocate(&stream, 1 << 16, 256).expect("memory suffices");
+        // SAFETY: the memory has these bytes, for use on this stream.
+        unsafe { call!(test.driver(), cuMemsetD8Async(pointer.as_raw(), 7, 1 << 16, stream.as_raw())) }
+            .expect("the memory can be filled");
+        assert_eq!(context_of(test, pointer), None, "the context is live, but not the owner");
+        stream.synchronize().expect("the work succeeds");
+        drop((stream, context));
+
+        let stream = test.stream();
+        let mut bytes = vec![0_u8; 1 << 16];
+        let place = bytes.as_mut_ptr().cast();
+        // SAFETY: the memory is live and has these bytes, and so has the vector, which lives until the copy has ended.
+        unsafe { call!(test.driver(), cuMemcpyDtoHAsync_v2(place, pointer.as_raw(), 1 << 16, stream.as_raw())) }
+            .expect("the memory is live");
+        stream.synchronize().expect("the copy succeeds");
+        assert!(bytes.iter().all(|byte| *byte == 7));
+        // SAFETY: the memory was allocated from this pool with this size and alignment, and its work has ended.
+        unsafe { pool.deallocate(&stream, pointer, 1 << 16, 256) }.expect("another context's stream frees it");
+        stream.synchronize().expect("the memory is freed");
+        assert_eq!(pool.statistics().expect("a pool counts").used, 0);
+    });
+}
+
+/// Returns the context that the driver names as the owner of memory.
+fn context_of(test: &TestDriver, pointer: DevicePointer<u8>) -> Option<NonNull<CUctx_st>> {
+    let mut context: CUcontext = ptr::null_mut();
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT;
+    // SAFETY: the place has the attribute's type.
+    unsafe { call!(test.driver(), cuPointerGetAttribute((&raw mut context).cast(), attribute, pointer.as_raw())) }
+        .expect("the address is known");
+    NonNull::new(context)
+}
+
+#[test]
 fn access_is_that_of_the_device_of_the_pool() {
     on_driver(|test| {
         let (pool, device) = (pool(test), test.device());
@@ -248,7 +288,7 @@ fn pool_of_the_host_gives_memory_that_the_host_reads() {
             unsafe { call!(test.driver(), cuMemsetD8Async(pointer.as_raw(), 6, 16, stream.as_raw())) }
                 .expect("the memory can be filled");
             stream.synchronize().expect("the stream works");
-            let bytes: *const [u8; 16] = std::ptr::with_exposed_provenance(pointer.as_raw() as usize);
+            let bytes: *const [u8; 16] = ptr::with_exposed_provenance(pointer.as_raw() as usize);
             // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
             assert_eq!(unsafe { bytes.read() }, [6; 16]);
             // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.

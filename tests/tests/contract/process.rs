@@ -258,17 +258,22 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
                 context.stream().map(drop).expect_err("the context is gone"),
                 stream.synchronize().expect_err("the stream went with it"),
                 event.record(&stream).expect_err("the event went with it"),
-                buffer.to_vec().map(drop).expect_err("the memory went with it"),
+                buffer.to_vec().map(drop).expect_err("the stream went with it"),
                 DeviceBuffer::<u32>::zeroed(&stream, 4).map(drop).expect_err("the stream went with it"),
             ];
             for error in errors {
                 assert!(error.function().is_some(), "{error}");
             }
             let reports = reports();
+            let leaked = buffer.as_pointer();
             drop((buffer, event, stream, context));
             let reports = taken(&reports);
             assert_eq!(reports.len(), 4, "each is reported once: {reports:#?}");
             set_drop_observer(None);
+            // Memory of a pool outlives the context.
+            let stream = test.stream();
+            // SAFETY: the memory was allocated in a stream that is gone, and is freed once.
+            unsafe { call!(test.driver(), cuMemFreeAsync(leaked.as_raw(), stream.as_raw())) }.expect("it is live");
         });
     });
 }

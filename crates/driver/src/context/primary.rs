@@ -67,7 +67,7 @@ impl Device {
 
     /// Destroys the primary context and everything in it, and leaves the number of retentions unchanged.
     ///
-    /// A sticky error remains.
+    /// A sticky error remains. Memory of a pool belongs to the device and not to the context: it lives until it is freed.
     ///
     /// CUDA: `cuDevicePrimaryCtxReset_v2`.
     ///

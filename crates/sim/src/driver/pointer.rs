@@ -143,6 +143,8 @@ fn put(
     });
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
+            // Memory of a pool belongs to no context.
+            let found = found.filter(|found| !found.purpose.is_of_pool());
             let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
             put_as(value, context)
         }
