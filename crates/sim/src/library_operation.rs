@@ -1,5 +1,6 @@
 //! Operations of libraries: how a library for simulated devices enqueues work that is no kernel of PTX.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -47,12 +48,17 @@ type Compute = dyn Fn(&mut [Vec<u8>]) + Send + Sync;
 pub(crate) type Condition = dyn Fn() -> bool + Send + Sync;
 
 /// Device memory that an operation reads, writes or both: runs of consecutive bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Operand {
-    pub(crate) runs: Vec<Run>,
+    runs: Vec<Run>,
+    /// The operand whose bytes determine further runs, and the function that finds these runs.
+    indirection: Option<(usize, Arc<FindRuns>)>,
     pub(crate) is_read: bool,
     pub(crate) is_written: bool,
 }
+
+/// Returns the addresses and the sizes of runs that the bytes of another operand refer to.
+type FindRuns = dyn Fn(&[u8]) -> Vec<(u64, usize)> + Send + Sync;
 
 /// Consecutive bytes.
 #[derive(Clone, Copy, Debug)]
@@ -133,19 +139,19 @@ impl Operand {
     /// Creates an operand that is only read.
     #[must_use]
     pub const fn read() -> Self {
-        Self { runs: Vec::new(), is_read: true, is_written: false }
+        Self { runs: Vec::new(), indirection: None, is_read: true, is_written: false }
     }
 
     /// Creates an operand whose every byte is written without being read.
     #[must_use]
     pub const fn write() -> Self {
-        Self { runs: Vec::new(), is_read: false, is_written: true }
+        Self { runs: Vec::new(), indirection: None, is_read: false, is_written: true }
     }
 
     /// Creates an operand that is read and then written.
     #[must_use]
     pub const fn read_write() -> Self {
-        Self { runs: Vec::new(), is_read: true, is_written: true }
+        Self { runs: Vec::new(), indirection: None, is_read: true, is_written: true }
     }
 
     /// Adds `bytes` bytes at `address`, which extend the previous run if they follow it.
@@ -159,10 +165,52 @@ impl Operand {
         self
     }
 
-    /// Returns the number of bytes of all runs.
+    /// Adds runs whose addresses are in device memory, such as the matrices of an array of pointers.
+    ///
+    /// When the operation runs, `find` gets the bytes of the operand with this index, which must be an earlier one that is read. It returns
+    /// the addresses and the sizes of the runs.
+    #[must_use]
+    pub fn with_runs_from(
+        mut self,
+        index: usize,
+        find: impl Fn(&[u8]) -> Vec<(u64, usize)> + Send + Sync + 'static,
+    ) -> Self {
+        self.indirection = Some((index, Arc::new(find)));
+        self
+    }
+
+    /// Returns the number of bytes of all runs whose addresses are known before the operation runs.
     #[must_use]
     pub fn byte_len(&self) -> usize {
         self.runs.iter().map(|run| run.bytes).sum()
+    }
+
+    /// Returns the runs whose addresses are known before the operation runs.
+    pub(crate) fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// Returns all runs; `earlier` are the bytes of the operands before this one.
+    pub(crate) fn resolved(&self, earlier: &[Vec<u8>]) -> Cow<'_, [Run]> {
+        let Some((index, find)) = &self.indirection else { return Cow::Borrowed(&self.runs) };
+        let found = earlier.get(*index).map_or(Vec::new(), |bytes| find(bytes));
+        let all = found
+            .into_iter()
+            .fold(Self { indirection: None, ..self.clone() }, |all, (at, bytes)| all.with_run(at, bytes));
+        Cow::Owned(all.runs)
+    }
+}
+
+impl fmt::Debug for Operand {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runs, indirection, is_read, is_written } = self;
+        formatter
+            .debug_struct("Operand")
+            .field("runs", runs)
+            .field("runs_from", &indirection.as_ref().map(|(index, _)| index))
+            .field("is_read", is_read)
+            .field("is_written", is_written)
+            .finish()
     }
 }
 
@@ -186,5 +234,14 @@ mod tests {
         let operand = Operand::read().with_run(64, 0).with_run(64, 8).with_run(72, 8).with_run(96, 4);
         let runs: Vec<_> = operand.runs.iter().map(|run| (run.address, run.bytes)).collect();
         assert_eq!((runs, operand.byte_len()), (vec![(64, 16), (96, 4)], 20));
+    }
+
+    #[test]
+    fn runs_of_another_operand_are_found_in_its_bytes_and_follow_those_that_are_known() {
+        let addresses = |bytes: &[u8]| bytes.iter().map(|byte| (u64::from(*byte), 4)).collect();
+        let operand = Operand::read_write().with_run(8, 2).with_runs_from(1, addresses);
+        let resolved = operand.resolved(&[vec![1], vec![64, 68, 96]]);
+        let runs: Vec<_> = resolved.iter().map(|run| (run.address, run.bytes)).collect();
+        assert_eq!((runs, operand.byte_len()), (vec![(8, 2), (64, 8), (96, 4)], 2));
     }
 }

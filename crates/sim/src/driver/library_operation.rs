@@ -39,12 +39,12 @@ impl Driver {
 }
 
 impl LibraryOperation {
-    /// Returns the memory that it accesses.
+    /// Returns the memory that it accesses, except for runs whose addresses are in device memory.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let of = |operand: &Operand| {
             let write = operand.is_written;
             operand
-                .runs
+                .runs()
                 .iter()
                 .map(move |run| Touched { address: run.address, size: run.bytes as u64, write })
                 .collect()
@@ -61,16 +61,20 @@ impl LibraryOperation {
     /// Runs the operation; an access that fails becomes the sticky code of the device.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
         let mut operands = Vec::with_capacity(self.operands.len());
+        let mut places = Vec::with_capacity(self.operands.len());
         for operand in self.operands.iter() {
-            let mut bytes = vec![0; operand.byte_len()];
+            let runs = operand.resolved(&operands);
+            let mut bytes = vec![0; runs.iter().map(|run| run.bytes).sum()];
             if operand.is_read {
-                self.each(driver, operand, &mut bytes, |run, part| driver.memory().read_run(self.name, run, part))?;
+                self.each(driver, &runs, &mut bytes, |run, part| driver.memory().read_run(self.name, run, part))?;
             }
+            places.push(runs);
             operands.push(bytes);
         }
         (self.compute)(&mut operands);
-        for (operand, bytes) in self.operands.iter().zip(&mut operands).filter(|(operand, _)| operand.is_written) {
-            self.each(driver, operand, bytes, |run, part| driver.memory().write_run(self.name, run, part))?;
+        let results = self.operands.iter().zip(&places).zip(&mut operands);
+        for ((_, runs), bytes) in results.filter(|((operand, _), _)| operand.is_written) {
+            self.each(driver, runs, bytes, |run, part| driver.memory().write_run(self.name, run, part))?;
         }
         Ok(())
     }
@@ -79,11 +83,11 @@ impl LibraryOperation {
     fn each(
         &self,
         driver: &Driver,
-        operand: &Operand,
+        runs: &[Run],
         mut bytes: &mut [u8],
         access: impl Fn(Run, &mut [u8]) -> std::result::Result<(), (ReportKind, Access)>,
     ) -> Result {
-        for run in &operand.runs {
+        for run in runs {
             let (part, rest) = bytes.split_at_mut(run.bytes);
             if let Err((kind, access)) = access(*run, part) {
                 driver.judge(Some(Report::of_operation(self.name, kind, access)))?;
