@@ -84,6 +84,13 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(feature = "diagnostics", feature = "graphs", feature = "green-contexts", feature = "interop")),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "links to items of other features; they are checked with all features"
+    )
+)]
 
 mod base;
 #[cfg(feature = "diagnostics")]

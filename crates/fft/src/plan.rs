@@ -28,7 +28,7 @@ use crate::sys::cufftHandle;
 /// device, and later accesses wait for it. Executions share the workspace, so that they borrow the plan exclusively. A thread that
 /// works beside others has a plan of its own.
 ///
-/// In a [capture](curium_driver::Graph::capture), create the plan on the capture scope: its transforms become nodes. The graph keeps
+/// In a capture (`Graph::capture`), create the plan on the capture scope: its transforms become nodes. The graph keeps
 /// the plan, the workspace and the memory for as long as it can be launched.
 ///
 /// ```

@@ -72,6 +72,19 @@
 //! ```
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(all(
+        feature = "diagnostics",
+        feature = "graphs",
+        feature = "interop",
+        feature = "textures",
+        feature = "virtual-memory"
+    )),
+    allow(
+        rustdoc::broken_intra_doc_links,
+        reason = "links to items of other features; they are checked with all features"
+    )
+)]
 
 mod access;
 #[cfg(feature = "textures")]

@@ -37,7 +37,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(1);
 ///
 /// NCCL allows one thread at a time to use a communicator, so that operations borrow it exclusively.
 ///
-/// In a [capture](curium_driver::Graph::capture), pass the capture scope as the stream: operations become nodes, which every rank captures
+/// In a capture (`Graph::capture`), pass the capture scope as the stream: operations become nodes, which every rank captures
 /// and launches alike. The graph keeps the communicator and leases the memory.
 ///
 /// Dropping a communicator waits until the operations of all ranks have completed, or aborts it if one has failed.

@@ -22,7 +22,7 @@ use crate::sys::curandGenerator_t;
 /// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that
 /// operations borrow it exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
 ///
-/// In a [capture](curium_driver::Graph::capture), move a generator that exists to the capture scope ([`Generator::set_stream`]): its
+/// In a capture (`Graph::capture`), move a generator that exists to the capture scope ([`Generator::set_stream`]): its
 /// operations become nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it
 /// on the simulator. A generator cannot be created in a capture, and its seed, order, offset and dimensions cannot be changed there.
 ///

@@ -18,7 +18,7 @@ use crate::error::{PlanError, Result};
 /// memory is free.
 ///
 /// Operations are enqueued on any stream of the context, and borrow the plan exclusively, because the library keeps the addresses of
-/// biases and scales in it. Operands may be in buffers of any stream, as for kernels. In a [capture](curium_driver::Graph::capture), create
+/// biases and scales in it. Operands may be in buffers of any stream, as for kernels. In a capture (`Graph::capture`), create
 /// the plan before, and pass the capture scope to [`execute`](Self::execute): the graph keeps the operands and the workspace.
 ///
 /// ```
