@@ -57,8 +57,10 @@ impl Drop for Handle {
             // SAFETY: the plan is live, its context is current, and nobody uses it any more.
             self.entered(|| unsafe { call!(self.library.api(), cufftDestroy(self.raw)) })
         };
-        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
-            report(&error);
+        match dropping(destroy) {
+            Some(Err(Error::Driver(error))) => report(&error),
+            Some(Err(other)) => report(&curium_driver::Error::argument("Plan::drop", other.to_string())),
+            Some(Ok(())) | None => {}
         }
     }
 }

@@ -133,8 +133,10 @@ impl<A> Drop for Handle<A> {
             // SAFETY: the generator is live, its context is current, and nobody uses it any more.
             self.entered(|| unsafe { call!(self.library.api(), curandDestroyGenerator(self.raw)) })
         };
-        if let Some(Err(Error::Driver(error))) = dropping(destroy) {
-            report(&error);
+        match dropping(destroy) {
+            Some(Err(Error::Driver(error))) => report(&error),
+            Some(Err(other)) => report(&curium_driver::Error::argument("Generator::drop", other.to_string())),
+            Some(Ok(())) | None => {}
         }
     }
 }

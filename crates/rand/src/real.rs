@@ -11,62 +11,58 @@ pub trait Real: Copy + Into<f64> + 'static + sealed::Functions {}
 impl Real for f32 {}
 impl Real for f64 {}
 
+/// A distribution of real numbers.
+#[derive(Clone, Copy, Debug)]
+pub enum Distribution<T> {
+    /// Evenly between 0, which is excluded, and 1.
+    Uniform,
+    /// The normal distribution with this mean and this deviation.
+    Normal(T, T),
+    /// The distribution of numbers whose logarithms have a normal one.
+    LogNormal(T, T),
+}
+
 pub(crate) mod sealed {
     use super::*;
 
     /// The functions of cuRAND for a type.
-    ///
-    /// # Safety
-    ///
-    /// For each function: the generator is live, and the output is valid for writes of `len` numbers.
     pub trait Functions: Sized {
-        unsafe fn uniform(api: &Api, raw: curandGenerator_t, output: *mut Self, len: usize) -> Result<()>;
-
-        unsafe fn normal(
+        /// Writes numbers of a distribution.
+        ///
+        /// # Safety
+        ///
+        /// The generator is live, and the output is valid for writes of `len` numbers.
+        unsafe fn generate(
             api: &Api,
             raw: curandGenerator_t,
             output: *mut Self,
             len: usize,
-            parameters: (Self, Self),
-        ) -> Result<()>;
-
-        unsafe fn log_normal(
-            api: &Api,
-            raw: curandGenerator_t,
-            output: *mut Self,
-            len: usize,
-            parameters: (Self, Self),
+            distribution: Distribution<Self>,
         ) -> Result<()>;
     }
 
     macro_rules! functions {
         ($real:ty: $uniform:ident, $normal:ident, $log_normal:ident) => {
             impl Functions for $real {
-                unsafe fn uniform(api: &Api, raw: curandGenerator_t, output: *mut Self, len: usize) -> Result<()> {
-                    // SAFETY: the caller upholds the same conditions.
-                    unsafe { call!(api, $uniform(raw, output, len)) }
-                }
-
-                unsafe fn normal(
+                unsafe fn generate(
                     api: &Api,
                     raw: curandGenerator_t,
                     output: *mut Self,
                     len: usize,
-                    (mean, deviation): (Self, Self),
+                    distribution: Distribution<Self>,
                 ) -> Result<()> {
-                    // SAFETY: the caller upholds the same conditions.
-                    unsafe { call!(api, $normal(raw, output, len, mean, deviation)) }
-                }
-
-                unsafe fn log_normal(
-                    api: &Api,
-                    raw: curandGenerator_t,
-                    output: *mut Self,
-                    len: usize,
-                    (mean, deviation): (Self, Self),
-                ) -> Result<()> {
-                    // SAFETY: the caller upholds the same conditions.
-                    unsafe { call!(api, $log_normal(raw, output, len, mean, deviation)) }
+                    match distribution {
+                        // SAFETY: the caller upholds the same conditions.
+                        Distribution::Uniform => unsafe { call!(api, $uniform(raw, output, len)) },
+                        Distribution::Normal(mean, deviation) => {
+                            // SAFETY: as above.
+                            unsafe { call!(api, $normal(raw, output, len, mean, deviation)) }
+                        }
+                        Distribution::LogNormal(mean, deviation) => {
+                            // SAFETY: as above.
+                            unsafe { call!(api, $log_normal(raw, output, len, mean, deviation)) }
+                        }
+                    }
                 }
             }
         };

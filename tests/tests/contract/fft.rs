@@ -2,6 +2,7 @@
 #![cfg(not(miri))]
 
 mod capture;
+mod handle;
 mod hostile;
 mod random;
 mod reference;

@@ -3,6 +3,7 @@
 
 mod capture;
 mod distributions;
+mod handle;
 mod hostile;
 mod sequences;
 

@@ -25,7 +25,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short; an error of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
+    /// library or of the driver.
     #[doc(alias = "cufftXtExec")]
     #[doc(alias = "cufftExecC2C")]
     #[doc(alias = "cufftExecZ2Z")]
@@ -58,8 +59,8 @@ impl<R: Real> Plan<Complex<R>, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or input and output of the plan have different layouts; an error
-    /// of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if input and
+    /// output of the plan have different layouts; an error of the library or of the driver.
     pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
@@ -83,8 +84,8 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the input is not aligned as complex numbers are; an error of
-    /// the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
+    /// library or of the driver.
     #[doc(alias = "cufftExecR2C")]
     #[doc(alias = "cufftExecD2Z")]
     pub fn forward(
@@ -92,7 +93,6 @@ impl<R: Real> Plan<R, Complex<R>> {
         input: &impl AsDeviceSlice<Element = R>,
         output: &mut impl AsDeviceSliceMut<Element = Complex<R>>,
     ) -> Result<()> {
-        expect_aligned::<R>("Plan::forward", "input", input.as_device_slice().as_pointer().as_raw())?;
         self.between("Plan::forward", FORWARD, input, output)
     }
 
@@ -103,8 +103,8 @@ impl<R: Real> Plan<R, Complex<R>> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
-    /// the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
+    /// layouts do not agree; an error of the library or of the driver.
     pub fn forward_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::forward_in_place", FORWARD, data)
     }
@@ -118,8 +118,8 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or if the output is not aligned as complex numbers are; an error
-    /// of the library or of the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if a view is too short, or not aligned to the size of a complex number; an error of the
+    /// library or of the driver.
     #[doc(alias = "cufftExecC2R")]
     #[doc(alias = "cufftExecZ2D")]
     pub fn inverse(
@@ -129,9 +129,10 @@ impl<R: Real> Plan<Complex<R>, R> {
     ) -> Result<()> {
         const OPERATION: &str = "Plan::inverse";
         let (mut input, mut output) = (input.as_device_slice_mut(), output.as_device_slice_mut());
-        expect_aligned::<R>(OPERATION, "output", output.as_pointer().as_raw())?;
         expect_len(OPERATION, "input", self.input_len(), input.len())?;
         expect_len(OPERATION, "output", self.output_len(), output.len())?;
+        expect_aligned(OPERATION, "input", input.as_pointer().as_raw(), size_of::<Complex<R>>())?;
+        expect_aligned(OPERATION, "output", output.as_pointer().as_raw(), size_of::<Complex<R>>())?;
         self.enqueue(OPERATION, INVERSE, &mut input, Some(&mut output))
     }
 
@@ -142,8 +143,8 @@ impl<R: Real> Plan<Complex<R>, R> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or the plan's layouts do not agree; an error of the library or of
-    /// the driver.
+    /// [`Error::Shape`](crate::Error::Shape) if the view is too short or not aligned to the size of a complex number, or if the plan's
+    /// layouts do not agree; an error of the library or of the driver.
     pub fn inverse_in_place(&mut self, data: &mut impl AsDeviceSliceMut<Element = Complex<R>>) -> Result<()> {
         self.inside("Plan::inverse_in_place", INVERSE, data)
     }
@@ -160,6 +161,10 @@ impl<I, O> Plan<I, O> {
         let (mut input, mut output) = (input.as_device_slice(), output.as_device_slice_mut());
         expect_len(operation, "input", self.input_len(), input.len())?;
         expect_len(operation, "output", self.output_len(), output.len())?;
+        for (name, address) in [("input", input.as_pointer().as_raw()), ("output", output.as_pointer().as_raw())] {
+            // One of the types is complex.
+            expect_aligned(operation, name, address, size_of::<I>().max(size_of::<O>()))?;
+        }
         self.enqueue(operation, direction, &mut input, Some(&mut output))
     }
 
@@ -171,6 +176,7 @@ impl<I, O> Plan<I, O> {
     ) -> Result<()> {
         let mut data = data.as_device_slice_mut();
         expect_len(operation, "data", self.layout.span_in_place(operation)?, data.len())?;
+        expect_aligned(operation, "data", data.as_pointer().as_raw(), size_of::<T>())?;
         self.enqueue(operation, direction, &mut data, None)
     }
 
@@ -227,10 +233,9 @@ fn expect_len(operation: &'static str, name: &str, needed: usize, found: usize) 
     Err(ShapeError::refused(operation, format!("{name} too short ({found} elements, the plan needs {needed})")))
 }
 
-/// Checks that real numbers are aligned as complex ones, which cuFFT requires.
-fn expect_aligned<R>(operation: &'static str, name: &str, address: CUdeviceptr) -> Result<()> {
-    let alignment = 2 * size_of::<R>() as CUdeviceptr;
-    if address.is_multiple_of(alignment) {
+/// Checks that memory is aligned as C's complex numbers are, which cuFFT requires of real numbers, too. Rust's have half of the alignment.
+fn expect_aligned(operation: &'static str, name: &str, address: CUdeviceptr, alignment: usize) -> Result<()> {
+    if address.is_multiple_of(alignment as CUdeviceptr) {
         return Ok(());
     }
     let problem = format!("{name} misaligned (address {address:#x}, cuFFT needs multiples of {alignment} bytes)");

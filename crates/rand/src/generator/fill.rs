@@ -6,8 +6,8 @@ use super::Generator;
 use crate::algorithm::{Algorithm, sealed};
 use crate::error::{ArgumentError, Result};
 use crate::place::{Device, Host, Output};
-use crate::real::Real;
 use crate::real::sealed::Functions as _;
+use crate::real::{Distribution, Real};
 use crate::sys::{Api, curandGenerator_t};
 
 /// The largest mean of a Poisson distribution.
@@ -74,10 +74,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     /// As for [`Generator::bits`].
     #[doc(alias = "curandGenerateUniform")]
     pub fn uniform<O: Output<P, Element: Real> + ?Sized>(&mut self, output: &mut O) -> Result<()> {
-        self.fill("Generator::uniform", output, |api, raw, output, len| {
-            // SAFETY: the generator is live, and `fill` passes memory of this length.
-            unsafe { O::Element::uniform(api, raw, output, len) }
-        })
+        self.fill_with("Generator::uniform", output, Distribution::Uniform)
     }
 
     /// Fills `output` with numbers of a normal distribution.
@@ -95,12 +92,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         mean: O::Element,
         deviation: O::Element,
     ) -> Result<()> {
-        const OPERATION: &str = "Generator::normal";
-        check_normal::<A, O::Element>(OPERATION, output.count(), mean, deviation)?;
-        self.fill(OPERATION, output, |api, raw, output, len| {
-            // SAFETY: the generator is live, and `fill` passes memory of this length.
-            unsafe { O::Element::normal(api, raw, output, len, (mean, deviation)) }
-        })
+        self.fill_with("Generator::normal", output, Distribution::Normal(mean, deviation))
     }
 
     /// Fills `output` with numbers whose logarithms have a normal distribution with this mean and deviation.
@@ -117,12 +109,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         mean: O::Element,
         deviation: O::Element,
     ) -> Result<()> {
-        const OPERATION: &str = "Generator::log_normal";
-        check_normal::<A, O::Element>(OPERATION, output.count(), mean, deviation)?;
-        self.fill(OPERATION, output, |api, raw, output, len| {
-            // SAFETY: the generator is live, and `fill` passes memory of this length.
-            unsafe { O::Element::log_normal(api, raw, output, len, (mean, deviation)) }
-        })
+        self.fill_with("Generator::log_normal", output, Distribution::LogNormal(mean, deviation))
     }
 
     /// Fills `output` with numbers of a Poisson distribution, whose mean is at most 400,000.
@@ -144,6 +131,22 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         self.fill(OPERATION, output, |api, raw, output, len| {
             // SAFETY: the generator is live, and `fill` passes memory of this length.
             unsafe { call!(api, curandGeneratePoisson(raw, output, len, mean)) }
+        })
+    }
+
+    /// Fills memory with real numbers of a distribution.
+    fn fill_with<O: Output<P, Element: Real> + ?Sized>(
+        &mut self,
+        operation: &'static str,
+        output: &mut O,
+        distribution: Distribution<O::Element>,
+    ) -> Result<()> {
+        if let Distribution::Normal(mean, deviation) | Distribution::LogNormal(mean, deviation) = distribution {
+            check_normal::<A, O::Element>(operation, output.count(), mean, deviation)?;
+        }
+        self.fill(operation, output, |api, raw, output, len| {
+            // SAFETY: the generator is live, and `fill` passes memory of this length.
+            unsafe { O::Element::generate(api, raw, output, len, distribution) }
         })
     }
 

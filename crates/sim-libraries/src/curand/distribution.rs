@@ -74,26 +74,36 @@ unsafe fn write<T: Pod>(
     }))
 }
 
-unsafe extern "C" fn generate(raw: curandGenerator_t, output: *mut c_uint, len: usize) -> curandStatus_t {
+/// Writes raw numbers, for a generator of this width.
+///
+/// # Safety
+///
+/// As for [`write`].
+unsafe fn write_bits<T: Pod>(
+    name: &'static str,
+    raw: curandGenerator_t,
+    output: *mut T,
+    (len, is_64_bit): (usize, bool),
+    narrow: impl Fn(u64) -> T,
+) -> curandStatus_t {
     let make = |generator: &mut Generator| {
-        if generator.settings.is_64_bit() {
+        if generator.settings.is_64_bit() != is_64_bit {
             return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
         }
-        Ok(generator.next(len, false)?.into_iter().map(|bits| (bits >> 32) as c_uint).collect())
+        Ok(generator.next(len, false)?.into_iter().map(narrow).collect())
     };
+    // SAFETY: the caller guarantees the memory.
+    unsafe { write(name, raw, output, make) }
+}
+
+unsafe extern "C" fn generate(raw: curandGenerator_t, output: *mut c_uint, len: usize) -> curandStatus_t {
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGenerate", raw, output, make) }
+    unsafe { write_bits("curandGenerate", raw, output, (len, false), |bits| (bits >> 32) as c_uint) }
 }
 
 unsafe extern "C" fn generate_64(raw: curandGenerator_t, output: *mut c_ulonglong, len: usize) -> curandStatus_t {
-    let make = |generator: &mut Generator| {
-        if !generator.settings.is_64_bit() {
-            return Err(curandStatus_t::CURAND_STATUS_TYPE_ERROR);
-        }
-        generator.next(len, false)
-    };
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGenerateLongLong", raw, output, make) }
+    unsafe { write_bits("curandGenerateLongLong", raw, output, (len, true), |bits| bits) }
 }
 
 unsafe extern "C" fn uniform<T: Real>(raw: curandGenerator_t, output: *mut T, len: usize) -> curandStatus_t {
@@ -104,6 +114,28 @@ unsafe extern "C" fn uniform<T: Real>(raw: curandGenerator_t, output: *mut T, le
     unsafe { write("curandGenerateUniform", raw, output, make) }
 }
 
+/// Writes numbers that `map` makes of those of a normal distribution.
+///
+/// # Safety
+///
+/// As for [`write`].
+unsafe fn write_normal<T: Real>(
+    name: &'static str,
+    raw: curandGenerator_t,
+    output: *mut T,
+    len: usize,
+    (mean, deviation): (T, T),
+    map: impl Fn(f64) -> f64,
+) -> curandStatus_t {
+    let (mean, deviation) = (mean.into(), deviation.into());
+    let make = |generator: &mut Generator| {
+        let standard = standard_normal::<T>(generator, len)?;
+        Ok(standard.into_iter().map(|number| T::narrow(map(mean + deviation * number))).collect())
+    };
+    // SAFETY: the caller guarantees the memory.
+    unsafe { write(name, raw, output, make) }
+}
+
 unsafe extern "C" fn normal<T: Real>(
     raw: curandGenerator_t,
     output: *mut T,
@@ -111,13 +143,8 @@ unsafe extern "C" fn normal<T: Real>(
     mean: T,
     deviation: T,
 ) -> curandStatus_t {
-    let (mean, deviation) = (mean.into(), deviation.into());
-    let make = |generator: &mut Generator| {
-        let standard = standard_normal::<T>(generator, len)?;
-        Ok(standard.into_iter().map(|number| T::narrow(mean + deviation * number)).collect())
-    };
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGenerateNormal", raw, output, make) }
+    unsafe { write_normal("curandGenerateNormal", raw, output, len, (mean, deviation), |number| number) }
 }
 
 unsafe extern "C" fn log_normal<T: Real>(
@@ -127,13 +154,8 @@ unsafe extern "C" fn log_normal<T: Real>(
     mean: T,
     deviation: T,
 ) -> curandStatus_t {
-    let (mean, deviation) = (mean.into(), deviation.into());
-    let make = |generator: &mut Generator| {
-        let standard = standard_normal::<T>(generator, len)?;
-        Ok(standard.into_iter().map(|number| T::narrow((mean + deviation * number).exp())).collect())
-    };
     // SAFETY: the caller passes memory for `len` numbers.
-    unsafe { write("curandGenerateLogNormal", raw, output, make) }
+    unsafe { write_normal("curandGenerateLogNormal", raw, output, len, (mean, deviation), f64::exp) }
 }
 
 unsafe extern "C" fn poisson(raw: curandGenerator_t, output: *mut c_uint, len: usize, mean: f64) -> curandStatus_t {

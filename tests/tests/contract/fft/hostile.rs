@@ -1,6 +1,6 @@
 //! Bad shapes and memory are errors with their values before the library is called.
 
-use curium_fft::{Complex, Complex32, CuFft, Embedding, Error, Plan, Result, Shape};
+use curium_fft::{Complex, Complex32, Complex64, CuFft, Embedding, Error, Plan, Result, Shape};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};
@@ -103,6 +103,26 @@ fn misaligned_real_memory_is_refused() {
         let mut forward: Plan<f32, Complex32> = plan(&stream, &Shape::new([8]));
         let misaligned = &real.slice(1..).expect("it is in range");
         assert_refused(forward.forward(misaligned, &mut complex), &["misaligned", "8 bytes"]);
+    });
+}
+
+#[test]
+fn misaligned_complex_memory_is_refused() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let memory = DeviceBuffer::<f64>::zeroed(&stream, 9).expect("memory suffices");
+        let mut other = DeviceBuffer::<f64>::zeroed(&stream, 9).expect("memory suffices");
+        let mut even = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
+        let mut real = DeviceBuffer::<f64>::zeroed(&stream, 6).expect("memory suffices");
+        // Rust's type is aligned to 8 bytes, C's to 16.
+        let odd = memory.slice(1..).expect("it is in range").cast::<Complex64>().expect("Rust's type is aligned");
+        let mut odd_mut = other.slice_mut(1..).expect("it is in range").cast::<Complex64>().expect("as above");
+        let mut between: Plan<Complex64, Complex64> = plan(&stream, &Shape::new([4]));
+        assert_refused(between.forward(&odd, &mut even), &["Plan::forward", "input misaligned", "16 bytes"]);
+        assert_refused(between.inverse(&even, &mut odd_mut), &["Plan::inverse", "output misaligned", "16 bytes"]);
+        assert_refused(between.forward_in_place(&mut odd_mut), &["data misaligned", "16 bytes"]);
+        let mut inverse: Plan<Complex64, f64> = plan(&stream, &Shape::new([6]));
+        assert_refused(inverse.inverse(&mut odd_mut, &mut real), &["Plan::inverse", "input misaligned", "16 bytes"]);
     });
 }
 

@@ -62,8 +62,9 @@ fn plans_move_to_other_threads_and_streams_wait_for_each_other() {
 #[test]
 fn plan_that_is_dropped_leaves_its_workspace_to_the_work() {
     on_simulator(Config::new().with_race_checks(true), |test, simulator| {
-        let stream = test.stream();
-        let data = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 1024]).expect("memory suffices");
+        // The buffers are freed on another stream, which must wait.
+        let (stream, other) = (test.stream(), test.stream());
+        let data = DeviceBuffer::from_slice(&other, &[Complex64::from(1.0); 1024]).expect("memory suffices");
         let mut result = DeviceBuffer::<Complex64>::zeroed(&stream, 1024).expect("memory suffices");
         let mut forward = Plan::<Complex64, Complex64>::new(&cufft(), &stream, &Shape::new([1024])).expect("a plan");
         forward.forward(&data, &mut result).expect("the memory fits");
@@ -97,5 +98,11 @@ fn raw_plans_are_taken_over() {
         let mut data = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4]).expect("memory suffices");
         plan.forward_in_place(&mut data).expect("the memory fits");
         assert_eq!(data.to_vec().expect("it can be read")[0], Complex64::from(4.0));
+        drop(plan);
+        if test.simulator().is_some() {
+            // SAFETY: the simulated library finds plans that are not live.
+            let code = unsafe { library.api().cufftDestroy.expect("every version has it")(raw) };
+            assert_eq!(code, cufftResult::CUFFT_INVALID_PLAN, "it is destroyed once");
+        }
     });
 }

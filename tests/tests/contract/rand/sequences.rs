@@ -126,6 +126,12 @@ fn raw_generators_are_taken_over() {
         assert_eq!(generator.as_raw(), raw);
         generator.set_seed(9).expect("it has a seed");
         assert_eq!(draw(&mut generator, &stream, 64), draw(&mut seeded::<Philox4x32>(&stream, 9), &stream, 64));
+        drop(generator);
+        if test.simulator().is_some() {
+            // SAFETY: the simulated library finds generators that are not live.
+            let code = unsafe { library.api().curandDestroyGenerator.expect("every version has it")(raw) };
+            assert_eq!(code, curium_rand::sys::curandStatus_t::CURAND_STATUS_NOT_INITIALIZED, "it is destroyed once");
+        }
     });
 }
 
