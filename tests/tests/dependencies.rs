@@ -55,6 +55,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "curium-driver",
             "curium-fft",
             "curium-memory",
+            "curium-nccl",
             "curium-nvrtc",
             "curium-rand",
         ],

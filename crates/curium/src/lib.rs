@@ -11,6 +11,7 @@
 //! | `blas` (feature `blas`) | `curium-blas` | linear algebra on the device with cuBLAS and cuBLASLt |
 //! | `rand` (feature `rand`) | `curium-rand` | random numbers on the device with cuRAND |
 //! | `fft` (feature `fft`) | `curium-fft` | Fourier transforms on the device with cuFFT |
+//! | `nccl` (feature `nccl`) | `curium-nccl` | several GPUs, processes and machines with NCCL |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive macro for structs that are passed to kernels by value |
 //!
 //! No CUDA installation is needed to compile or start a program: the driver is loaded by
@@ -41,6 +42,7 @@
 //! - `blas`: linear algebra on the device with cuBLAS, as `curium::blas`.
 //! - `rand`: random numbers on the device with cuRAND, as `curium::rand`.
 //! - `fft`: Fourier transforms on the device with cuFFT, as `curium::fft`.
+//! - `nccl`: several GPUs, processes and machines with NCCL, as `curium::nccl`.
 //!
 //! # Example
 //!
@@ -105,6 +107,8 @@ pub use curium_driver::kernels;
 #[cfg(feature = "fft")]
 pub use curium_fft as fft;
 pub use curium_memory as memory;
+#[cfg(feature = "nccl")]
+pub use curium_nccl as nccl;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc as nvrtc;
 #[cfg(feature = "nvrtc")]

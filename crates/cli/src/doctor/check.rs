@@ -6,6 +6,7 @@ mod hardware;
 mod library;
 mod mig;
 mod node;
+mod optional;
 mod peer;
 mod ptx;
 mod setting;
@@ -28,6 +29,7 @@ pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
     findings.extend(visible::note(environment));
     findings.extend(mig::note(environment));
     findings.extend(peer::check(environment));
+    findings.extend(optional::check(environment));
     findings.extend(ptx::check(environment));
     findings.extend(setting::notes(environment));
     findings

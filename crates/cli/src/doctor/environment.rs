@@ -28,8 +28,25 @@ pub(crate) struct Environment {
     pub(crate) peers_denied: Vec<(usize, usize)>,
     /// The CUDA version of the NVRTC that was found.
     pub(crate) nvrtc: Option<String>,
+    /// NVIDIA's libraries, which programs load on demand.
+    #[serde(default)]
+    pub(crate) libraries: Vec<OptionalLibrary>,
     /// The header of the PTX file to check.
     pub(crate) ptx: Option<Header>,
+}
+
+/// The result of loading one of NVIDIA's libraries.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct OptionalLibrary {
+    /// Such as `cuBLAS`.
+    pub(crate) name: String,
+    /// The library's own version; `None` if it was not found or does not load.
+    pub(crate) version: Option<String>,
+    /// The file, if the system reports it.
+    pub(crate) path: Option<String>,
+    /// The first line of each reason why a file was rejected.
+    #[serde(default)]
+    pub(crate) rejected: Vec<String>,
 }
 
 /// The kind of file at a path.

@@ -1,5 +1,7 @@
 //! Collects the facts about this machine. Nothing is changed; an unreadable file counts as absent.
 
+mod libraries;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -69,6 +71,7 @@ pub(super) fn survey(simulated: bool) -> Environment {
         variables: variables(),
         files: files(),
         nvrtc: Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string()),
+        libraries: libraries::libraries(),
         ..Environment::default()
     };
     trial::try_out(&mut environment, simulated);

@@ -6,6 +6,7 @@ use anyhow::Result;
 use curium::blas::CuBlas;
 use curium::driver::{Device, DeviceAttribute, Driver, Error, Function, PeerLink};
 use curium::fft::CuFft;
+use curium::nccl::Nccl;
 use curium::nvrtc::{NvJitLink, Nvrtc};
 use curium::rand::CuRand;
 use curium::sys::CUresult;
@@ -28,7 +29,7 @@ pub(super) struct Report {
     pub(super) devices: Vec<DeviceReport>,
     pub(super) links: Vec<LinkReport>,
     pub(super) compilers: [LibraryReport; 2],
-    pub(super) libraries: [LibraryReport; 3],
+    pub(super) libraries: [LibraryReport; 4],
 }
 
 #[derive(Serialize)]
@@ -174,11 +175,12 @@ fn compilers() -> [LibraryReport; 2] {
     ]
 }
 
-fn libraries() -> [LibraryReport; 3] {
+fn libraries() -> [LibraryReport; 4] {
     [
         library("cuBLAS", CuBlas::load().map(|library| library.version())),
         library("cuRAND", CuRand::load().map(|library| library.version())),
         library("cuFFT", CuFft::load().map(|library| library.version())),
+        library("NCCL", Nccl::load().map(|library| library.version())),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Each failure, on a made-up machine that has it.
 
+mod optional_libraries;
 mod peer_access;
 
 use super::*;
