@@ -1,15 +1,17 @@
 //! The handle of cuBLAS on one stream.
 
 mod mode;
+mod pointer_staging;
 
 use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
-use curium_driver::sys::call;
+use curium_driver::sys::{CUdeviceptr, call};
 use curium_driver::{Argument, Stream};
 use curium_memory::DeviceBuffer;
 
 pub use self::mode::MathMode;
+use self::pointer_staging::PointerStaging;
 use crate::error::Result;
 use crate::handle::{Handle, entered};
 use crate::library::CuBlas;
@@ -24,7 +26,7 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// NVIDIA's handles are shared mutable state, so that operations borrow the handle exclusively. A thread that works beside others has a
 /// handle of its own.
 ///
-/// In a [capture](curium_driver::Graph::capture), create the handle on the capture scope: its operations become nodes. The graph keeps the
+/// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the
 /// handle, the workspace and the operands for as long as it can be launched.
 ///
 /// ```
@@ -53,6 +55,7 @@ pub struct Blas {
     stream: Stream,
     workspace: Option<DeviceBuffer<u8>>,
     pointer_mode: cublasPointerMode_t,
+    pointer_staging: PointerStaging,
 }
 
 impl Blas {
@@ -95,7 +98,8 @@ impl Blas {
         // A handle of other code may be in the other mode.
         // SAFETY: the handle is live, and its context is current.
         entered(handle.context(), || unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) })?;
-        Ok(Self { handle: Arc::new(handle), stream, workspace: None, pointer_mode })
+        let pointer_staging = PointerStaging::default();
+        Ok(Self { handle: Arc::new(handle), stream, workspace: None, pointer_mode, pointer_staging })
     }
 
     /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library. Graphs keep the workspace that they captured.
@@ -155,6 +159,17 @@ impl Blas {
         Ok(())
     }
 
+    /// Checks that the graph of a capture gets the work that is enqueued.
+    fn expect_captured(&self, operation: &'static str) -> Result<()> {
+        Ok(self.stream.expect_captured(operation, "create the handle on the capture scope")?)
+    }
+
+    /// Copies addresses to device memory, on the stream.
+    pub(crate) fn pointers(&mut self, operation: &'static str, addresses: &[CUdeviceptr]) -> Result<DeviceBuffer<u64>> {
+        self.expect_captured(operation)?;
+        self.pointer_staging.upload(&self.stream, addresses)
+    }
+
     /// Enqueues an operation on its operands.
     pub(crate) fn enqueue(
         &mut self,
@@ -163,7 +178,8 @@ impl Blas {
         operands: &mut [&mut dyn Operand],
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
-        self.stream.expect_captured(operation, "create the handle on the capture scope")?;
+        self.expect_captured(operation)?;
+        expect_alignments(operation, operands)?;
         self.set_pointer_mode(mode)?;
         let Self { handle, stream, workspace, .. } = self;
         let guard = AccessGuard::new(stream)?;
@@ -181,12 +197,17 @@ impl Blas {
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
         self.stream.expect_running(operation)?;
+        expect_alignments(operation, operands)?;
         self.set_pointer_mode(cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST)?;
         let Self { handle, stream, workspace, .. } = self;
         ordered(AccessGuard::blocking(stream)?, workspace.as_mut(), operands, || {
             entered(handle.context(), || call(handle.library().api(), handle.raw()))
         })
     }
+}
+
+fn expect_alignments(operation: &'static str, operands: &[&mut dyn Operand]) -> Result<()> {
+    operands.iter().try_for_each(|operand| operand.check_alignment(operation))
 }
 
 /// Enqueues an operation between the waits for its operands and the records of its accesses.

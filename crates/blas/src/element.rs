@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use num_complex::{Complex32, Complex64};
 
-use crate::routines::Routines;
+use crate::routines::{RealRoutines, Routines};
 
 /// A type of elements that cuBLAS computes with: `f32`, `f64`, [`Complex32`] and [`Complex64`].
 pub trait Element: Routines + Pod + PartialEq + Send + Sync {
@@ -16,6 +16,12 @@ pub trait Element: Routines + Pod + PartialEq + Send + Sync {
     #[doc(hidden)]
     const ONE: Self;
 }
+
+/// A type of real numbers that cuBLAS computes with: `f32` and `f64`.
+pub trait RealElement: Element<Real = Self> + RealRoutines + From<i8> {}
+
+impl RealElement for f32 {}
+impl RealElement for f64 {}
 
 macro_rules! element {
     ($($ty:ty: $real:ty, $is_complex:literal, $zero:expr, $one:expr;)*) => {

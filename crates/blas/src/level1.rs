@@ -1,5 +1,7 @@
 //! Level 1: operations on vectors.
 
+mod rotation;
+
 use curium_driver::sys::CUdeviceptr;
 
 use crate::element::Element;
@@ -8,6 +10,8 @@ use crate::operand::{Aligned, Factor, ScalarArgument};
 use crate::sys::cublasPointerMode_t;
 use crate::vector::{Vector, VectorMut};
 use crate::{Blas, address, address_mut};
+
+pub use self::rotation::{ModifiedRotation, Rotation};
 
 const HOST: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
 
@@ -124,35 +128,6 @@ impl Blas {
         self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
             unsafe { T::swap(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1) }
-        })
-    }
-
-    /// Rotates the points (`x`, `y`): `x` becomes `cosine` · `x` + `sine` · `y`, and `y` becomes `cosine` · `y` − conj(`sine`) · `x`.
-    ///
-    /// CUDA: `cublas<t>rot`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
-    #[doc(alias = "cublasSrot")]
-    pub fn rot<T: Element>(
-        &mut self,
-        x: &mut VectorMut<'_, T>,
-        y: &mut VectorMut<'_, T>,
-        cosine: T::Real,
-        sine: T,
-    ) -> Result<()> {
-        const OPERATION: &str = "Blas::rot";
-        same_len(OPERATION, x.len(), y.len())?;
-        if x.is_empty() {
-            return Ok(());
-        }
-        let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        let (cosine, sine) = (Aligned(cosine), Aligned(sine));
-        let (cosine, sine) = (cosine.pointer(), sine.pointer());
-        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
-            // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
-            unsafe { T::rot(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
         })
     }
 

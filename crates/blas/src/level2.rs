@@ -1,5 +1,8 @@
 //! Level 2: operations on a matrix and vectors.
 
+mod banded;
+mod packed;
+
 use crate::element::Element;
 use crate::error::{Error, Result, ShapeError};
 use crate::level1::mode_of;

@@ -1,6 +1,8 @@
 //! Level 3: operations on matrices.
 
+mod batched;
 mod diagonal;
+mod grouped;
 mod mixed;
 mod product;
 mod triangular;
@@ -9,6 +11,7 @@ mod update;
 use crate::error::{Result, ShapeError};
 use crate::stored::Stored;
 
+pub use self::grouped::{GemmGroup, Grouped};
 pub use self::mixed::Mixed;
 pub use self::product::Batches;
 

@@ -2,7 +2,7 @@
 //!
 //! [`CuBlas`] is the library of this machine, of any version since CUDA 11.8. It is loaded at run time: neither compiling nor starting a
 //! program requires it. A [`Blas`] is a handle on one stream, with its workspace. Matrices and vectors are views of device memory
-//! ([`Matrix`], [`Vector`]).
+//! ([`Matrix`], [`Banded`], [`Packed`], [`Vector`]).
 //!
 //! Operations are generic: `f32`, `f64`, [`Complex32`] and [`Complex64`] have the same methods. Where the reference BLAS has two
 //! operations that are one for real elements, such as `symv` and `hemv`, both exist for every type.
@@ -41,6 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod banded;
 mod blas;
 mod element;
 mod error;
@@ -54,6 +55,7 @@ mod library;
 pub mod lt;
 mod matrix;
 mod operand;
+mod packed;
 mod routines;
 mod stored;
 pub mod sys;
@@ -63,14 +65,17 @@ mod vector;
 pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
 pub use num_complex::{Complex32, Complex64};
 
+pub use self::banded::{BandLayout, Banded};
 pub use self::blas::{Blas, MathMode};
-pub use self::element::Element;
+pub use self::element::{Element, RealElement};
 pub use self::error::{CallError, Error, PlanError, Result, ShapeError};
 pub use self::layout::{MatrixLayout, Order};
-pub use self::level3::{Batches, Mixed};
+pub use self::level1::{ModifiedRotation, Rotation};
+pub use self::level3::{Batches, GemmGroup, Grouped, Mixed};
 pub use self::library::CuBlas;
 pub use self::matrix::{Matrix, MatrixMut};
 pub use self::operand::{DeviceScalar, Factor, Operand, ScalarArgument};
+pub use self::packed::{Packed, PackedMut};
 pub use self::triangle::{Diagonal, Side, Triangle};
 pub use self::vector::{Vector, VectorMut};
 

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use curium_driver::hazard::AccessGuard;
-use curium_driver::{Argument, sys::CUdeviceptr};
+use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 use crate::element::Element;
 use crate::error::Result;
 use crate::layout::MatrixLayout;
-use crate::operand::Operand;
+use crate::operand::operand;
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
 
@@ -206,29 +205,8 @@ impl<T> fmt::Debug for MatrixMut<'_, T> {
     }
 }
 
-impl<T> Operand for Matrix<'_, T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-        // SAFETY: the caller calls `launched` after the operation was enqueued.
-        unsafe { Argument::<&[T]>::bind(&mut self.slice, guard) }.map(|_| ())
-    }
-
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { Argument::<&[T]>::launched(&mut self.slice, guard) };
-    }
-}
-
-impl<T> Operand for MatrixMut<'_, T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-        // SAFETY: the caller calls `launched` after the operation was enqueued.
-        unsafe { Argument::<&mut [T]>::bind(&mut self.slice, guard) }.map(|_| ())
-    }
-
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { Argument::<&mut [T]>::launched(&mut self.slice, guard) };
-    }
-}
+operand!(Matrix, &[T]);
+operand!(MatrixMut, &mut [T]);
 
 impl Stored {
     /// Returns cuBLAS's name of the operation on the stored matrix; `None` for conjugation without transposition, which it lacks.

@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use curium_driver::Argument;
 use curium_driver::hazard::AccessGuard;
+use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, DeviceSlice};
 
 use crate::element::Element;
@@ -29,6 +29,67 @@ pub trait Operand {
     ///
     /// `bind` succeeded with the same guard.
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+
+    /// Checks that the memory has the alignment of C's type of elements.
+    #[doc(hidden)]
+    fn check_alignment(&self, _operation: &'static str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Implements [`Operand`] for a view with a field `slice`.
+macro_rules! operand {
+    ($view:ident, $memory:ty) => {
+        impl<T> $crate::operand::Operand for $view<'_, T> {
+            unsafe fn bind(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) -> curium_driver::Result<()> {
+                // SAFETY: the caller calls `launched` after the operation was enqueued.
+                unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, guard) }.map(|_| ())
+            }
+
+            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
+                // SAFETY: `bind` succeeded with this guard.
+                unsafe { curium_driver::Argument::<$memory>::launched(&mut self.slice, guard) };
+            }
+
+            fn check_alignment(&self, operation: &'static str) -> $crate::error::Result<()> {
+                $crate::operand::expect_alignment::<T>(operation, self.slice.as_pointer().as_raw())
+            }
+        }
+    };
+}
+pub(crate) use operand;
+
+/// Checks that memory has the alignment of C's type of an element, which is the element's size. The alignment of Rust's complex numbers is
+/// half of it, so memory of another type that is cast to them may be misaligned.
+pub(crate) fn expect_alignment<T>(operation: &'static str, address: CUdeviceptr) -> Result<()> {
+    let alignment = size_of::<T>().max(1);
+    if (address as usize).is_multiple_of(alignment) {
+        return Ok(());
+    }
+    let problem = format!(
+        "misaligned operand ({address:#x} is no multiple of {alignment}, the alignment of {} in C)",
+        std::any::type_name::<T>()
+    );
+    Err(ShapeError::refused(operation, problem))
+}
+
+/// The operands of a batch.
+pub(crate) struct Each<'a, O>(pub(crate) &'a mut [O]);
+
+impl<O: Operand> Operand for Each<'_, O> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+        // SAFETY: the caller upholds the same conditions.
+        self.0.iter_mut().try_for_each(|operand| unsafe { operand.bind(guard) })
+    }
+
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        // SAFETY: the caller upholds the same conditions.
+        self.0.iter_mut().for_each(|operand| unsafe { operand.launched(guard) });
+    }
+
+    fn check_alignment(&self, operation: &'static str) -> Result<()> {
+        self.0.iter().try_for_each(|operand| operand.check_alignment(operation))
+    }
 }
 
 /// A factor of an operation, in host or device memory according to its type.
@@ -44,7 +105,9 @@ pub trait Factor: Operand {
 pub trait ScalarArgument<T>: Factor {}
 
 /// A number in device memory, which an operation reads when it runs.
-pub struct DeviceScalar<'a, T>(DeviceSlice<'a, T>);
+pub struct DeviceScalar<'a, T> {
+    slice: DeviceSlice<'a, T>,
+}
 
 impl<'a, T> DeviceScalar<'a, T> {
     /// Creates a view of the first element of `memory`.
@@ -57,7 +120,7 @@ impl<'a, T> DeviceScalar<'a, T> {
         if slice.is_empty() {
             return Err(ShapeError::refused("DeviceScalar::new", "the memory is empty"));
         }
-        Ok(Self(slice))
+        Ok(Self { slice })
     }
 }
 
@@ -71,7 +134,7 @@ impl<T> Copy for DeviceScalar<'_, T> {}
 
 impl<T> std::fmt::Debug for DeviceScalar<'_, T> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "DeviceScalar({:#x})", self.0.as_pointer().as_raw())
+        write!(formatter, "DeviceScalar({:#x})", self.slice.as_pointer().as_raw())
     }
 }
 
@@ -107,6 +170,10 @@ impl<T: Operand> Operand for Aligned<T> {
         // SAFETY: the caller upholds the same conditions.
         unsafe { self.0.launched(guard) };
     }
+
+    fn check_alignment(&self, operation: &'static str) -> Result<()> {
+        self.0.check_alignment(operation)
+    }
 }
 
 impl<T: Factor> Factor for Aligned<T> {
@@ -136,17 +203,7 @@ impl Factor for i32 {
     }
 }
 
-impl<T> Operand for DeviceScalar<'_, T> {
-    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-        // SAFETY: the caller calls `launched` after the operation was enqueued.
-        unsafe { Argument::<&[T]>::bind(&mut self.0, guard) }.map(|_| ())
-    }
-
-    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { Argument::<&[T]>::launched(&mut self.0, guard) };
-    }
-}
+operand!(DeviceScalar, &[T]);
 
 impl<T> ScalarArgument<T> for DeviceScalar<'_, T> {}
 
@@ -154,6 +211,6 @@ impl<T> Factor for DeviceScalar<'_, T> {
     const MODE: cublasPointerMode_t = cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
 
     fn pointer(&self) -> *const c_void {
-        std::ptr::without_provenance(self.0.as_pointer().as_raw() as usize)
+        std::ptr::without_provenance(self.slice.as_pointer().as_raw() as usize)
     }
 }

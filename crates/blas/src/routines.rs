@@ -1,5 +1,8 @@
 //! The routines of cuBLAS that exist for every type of element, each with its functions.
 
+#[macro_use]
+mod list;
+
 use std::ffi::c_void;
 
 use curium_driver::sys::call;
@@ -14,6 +17,11 @@ macro_rules! kind {
     (stride) => { usize };
     (input) => { *const c_void };
     (output) => { *mut c_void };
+    (inputs) => { *const *const c_void };
+    (outputs) => { *const *mut c_void };
+    (real) => { *const c_void };
+    (real_output) => { *mut c_void };
+    (index) => { *mut c_void };
     (operation) => { cublasOperation_t };
     (fill) => { cublasFillMode_t };
     (diagonal) => { cublasDiagType_t };
@@ -38,25 +46,47 @@ macro_rules! pass {
     (stride $value:ident) => {
         $value as _
     };
-    (input $value:ident) => {
-        $value.cast()
-    };
-    (output $value:ident) => {
-        $value.cast()
-    };
-    ($kind:ident $value:ident) => {
+    (operation $value:ident) => {
         $value
+    };
+    (fill $value:ident) => {
+        $value
+    };
+    (diagonal $value:ident) => {
+        $value
+    };
+    (side $value:ident) => {
+        $value
+    };
+    ($pointer:ident $value:ident) => {
+        $value.cast()
     };
 }
 
-/// Declares the routines, and implements them for each type of element. Each type has two functions: that with 32-bit sizes, and that
-/// with 64-bit sizes, which CUDA 12.0 introduced and which is called for sizes that need it.
+/// Declares the routines, and implements them for each type of element. For sizes that need it, the function with 64-bit sizes is called.
 macro_rules! routines {
-    ($($name:ident($($parameter:ident: $kind:ident),*)
-        { $s:ident $s64:ident, $d:ident $d64:ident, $c:ident $c64:ident, $z:ident $z64:ident })*) => {
+    (
+        every { $($name:ident($($parameter:ident: $kind:ident),*)
+            { $s:ident $s64:ident, $d:ident $d64:ident, $c:ident $c64:ident, $z:ident $z64:ident })* }
+        real { $($real:ident($($real_parameter:ident: $real_kind:ident),*)
+            { $real_s:ident $real_s64:ident, $real_d:ident $real_d64:ident })* }
+    ) => {
+        declare!(Routines: $($name($($parameter: $kind),*);)*);
+        declare!(RealRoutines: $($real($($real_parameter: $real_kind),*);)*);
+        implement!(Routines for f32: $($name($($parameter: $kind),*) $s $s64;)*);
+        implement!(Routines for f64: $($name($($parameter: $kind),*) $d $d64;)*);
+        implement!(Routines for Complex32: $($name($($parameter: $kind),*) $c $c64;)*);
+        implement!(Routines for Complex64: $($name($($parameter: $kind),*) $z $z64;)*);
+        implement!(RealRoutines for f32: $($real($($real_parameter: $real_kind),*) $real_s $real_s64;)*);
+        implement!(RealRoutines for f64: $($real($($real_parameter: $real_kind),*) $real_d $real_d64;)*);
+    };
+}
+
+macro_rules! declare {
+    ($routines:ident: $($name:ident($($parameter:ident: $kind:ident),*);)*) => {
         /// The routines for one type of element, with the parameters of cuBLAS.
         #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
-        pub trait Routines {
+        pub trait $routines {
             $(
                 /// # Safety
                 ///
@@ -64,17 +94,12 @@ macro_rules! routines {
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()>;
             )*
         }
-
-        implement!(f32: $($name($($parameter: $kind),*) $s $s64;)*);
-        implement!(f64: $($name($($parameter: $kind),*) $d $d64;)*);
-        implement!(Complex32: $($name($($parameter: $kind),*) $c $c64;)*);
-        implement!(Complex64: $($name($($parameter: $kind),*) $z $z64;)*);
     };
 }
 
 macro_rules! implement {
-    ($ty:ty: $($name:ident($($parameter:ident: $kind:ident),*) $narrow:ident $wide:ident;)*) => {
-        impl Routines for $ty {
+    ($routines:ident for $ty:ty: $($name:ident($($parameter:ident: $kind:ident),*) $narrow:ident $wide:ident;)*) => {
+        impl $routines for $ty {
             $(
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {
                     if true $(&& is_narrow!($kind $parameter))* {
@@ -89,110 +114,4 @@ macro_rules! implement {
     };
 }
 
-routines! {
-    amax(n: dim, x: input, incx: dim, result: output)
-        { cublasIsamax_v2 cublasIsamax_v2_64, cublasIdamax_v2 cublasIdamax_v2_64,
-          cublasIcamax_v2 cublasIcamax_v2_64, cublasIzamax_v2 cublasIzamax_v2_64 }
-    amin(n: dim, x: input, incx: dim, result: output)
-        { cublasIsamin_v2 cublasIsamin_v2_64, cublasIdamin_v2 cublasIdamin_v2_64,
-          cublasIcamin_v2 cublasIcamin_v2_64, cublasIzamin_v2 cublasIzamin_v2_64 }
-    asum(n: dim, x: input, incx: dim, result: output)
-        { cublasSasum_v2 cublasSasum_v2_64, cublasDasum_v2 cublasDasum_v2_64,
-          cublasScasum_v2 cublasScasum_v2_64, cublasDzasum_v2 cublasDzasum_v2_64 }
-    nrm2(n: dim, x: input, incx: dim, result: output)
-        { cublasSnrm2_v2 cublasSnrm2_v2_64, cublasDnrm2_v2 cublasDnrm2_v2_64,
-          cublasScnrm2_v2 cublasScnrm2_v2_64, cublasDznrm2_v2 cublasDznrm2_v2_64 }
-    dot(n: dim, x: input, incx: dim, y: input, incy: dim, result: output)
-        { cublasSdot_v2 cublasSdot_v2_64, cublasDdot_v2 cublasDdot_v2_64,
-          cublasCdotu_v2 cublasCdotu_v2_64, cublasZdotu_v2 cublasZdotu_v2_64 }
-    dot_conjugated(n: dim, x: input, incx: dim, y: input, incy: dim, result: output)
-        { cublasSdot_v2 cublasSdot_v2_64, cublasDdot_v2 cublasDdot_v2_64,
-          cublasCdotc_v2 cublasCdotc_v2_64, cublasZdotc_v2 cublasZdotc_v2_64 }
-    axpy(n: dim, alpha: input, x: input, incx: dim, y: output, incy: dim)
-        { cublasSaxpy_v2 cublasSaxpy_v2_64, cublasDaxpy_v2 cublasDaxpy_v2_64,
-          cublasCaxpy_v2 cublasCaxpy_v2_64, cublasZaxpy_v2 cublasZaxpy_v2_64 }
-    copy(n: dim, x: input, incx: dim, y: output, incy: dim)
-        { cublasScopy_v2 cublasScopy_v2_64, cublasDcopy_v2 cublasDcopy_v2_64,
-          cublasCcopy_v2 cublasCcopy_v2_64, cublasZcopy_v2 cublasZcopy_v2_64 }
-    swap(n: dim, x: output, incx: dim, y: output, incy: dim)
-        { cublasSswap_v2 cublasSswap_v2_64, cublasDswap_v2 cublasDswap_v2_64,
-          cublasCswap_v2 cublasCswap_v2_64, cublasZswap_v2 cublasZswap_v2_64 }
-    scal(n: dim, alpha: input, x: output, incx: dim)
-        { cublasSscal_v2 cublasSscal_v2_64, cublasDscal_v2 cublasDscal_v2_64,
-          cublasCscal_v2 cublasCscal_v2_64, cublasZscal_v2 cublasZscal_v2_64 }
-    scal_real(n: dim, alpha: input, x: output, incx: dim)
-        { cublasSscal_v2 cublasSscal_v2_64, cublasDscal_v2 cublasDscal_v2_64,
-          cublasCsscal_v2 cublasCsscal_v2_64, cublasZdscal_v2 cublasZdscal_v2_64 }
-    rot(n: dim, x: output, incx: dim, y: output, incy: dim, cosine: input, sine: input)
-        { cublasSrot_v2 cublasSrot_v2_64, cublasDrot_v2 cublasDrot_v2_64,
-          cublasCrot_v2 cublasCrot_v2_64, cublasZrot_v2 cublasZrot_v2_64 }
-    gemv(operation: operation, m: dim, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSgemv_v2 cublasSgemv_v2_64, cublasDgemv_v2 cublasDgemv_v2_64,
-          cublasCgemv_v2 cublasCgemv_v2_64, cublasZgemv_v2 cublasZgemv_v2_64 }
-    ger(m: dim, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSger_v2 cublasSger_v2_64, cublasDger_v2 cublasDger_v2_64,
-          cublasCgeru_v2 cublasCgeru_v2_64, cublasZgeru_v2 cublasZgeru_v2_64 }
-    ger_conjugated(m: dim, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSger_v2 cublasSger_v2_64, cublasDger_v2 cublasDger_v2_64,
-          cublasCgerc_v2 cublasCgerc_v2_64, cublasZgerc_v2 cublasZgerc_v2_64 }
-    symv(fill: fill, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSsymv_v2 cublasSsymv_v2_64, cublasDsymv_v2 cublasDsymv_v2_64,
-          cublasCsymv_v2 cublasCsymv_v2_64, cublasZsymv_v2 cublasZsymv_v2_64 }
-    hemv(fill: fill, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSsymv_v2 cublasSsymv_v2_64, cublasDsymv_v2 cublasDsymv_v2_64,
-          cublasChemv_v2 cublasChemv_v2_64, cublasZhemv_v2 cublasZhemv_v2_64 }
-    syr(fill: fill, n: dim, alpha: input, x: input, incx: dim, a: output, lda: dim)
-        { cublasSsyr_v2 cublasSsyr_v2_64, cublasDsyr_v2 cublasDsyr_v2_64,
-          cublasCsyr_v2 cublasCsyr_v2_64, cublasZsyr_v2 cublasZsyr_v2_64 }
-    her(fill: fill, n: dim, alpha: input, x: input, incx: dim, a: output, lda: dim)
-        { cublasSsyr_v2 cublasSsyr_v2_64, cublasDsyr_v2 cublasDsyr_v2_64,
-          cublasCher_v2 cublasCher_v2_64, cublasZher_v2 cublasZher_v2_64 }
-    syr2(fill: fill, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSsyr2_v2 cublasSsyr2_v2_64, cublasDsyr2_v2 cublasDsyr2_v2_64,
-          cublasCsyr2_v2 cublasCsyr2_v2_64, cublasZsyr2_v2 cublasZsyr2_v2_64 }
-    her2(fill: fill, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSsyr2_v2 cublasSsyr2_v2_64, cublasDsyr2_v2 cublasDsyr2_v2_64,
-          cublasCher2_v2 cublasCher2_v2_64, cublasZher2_v2 cublasZher2_v2_64 }
-    trmv(fill: fill, operation: operation, diagonal: diagonal, n: dim, a: input, lda: dim, x: output, incx: dim)
-        { cublasStrmv_v2 cublasStrmv_v2_64, cublasDtrmv_v2 cublasDtrmv_v2_64,
-          cublasCtrmv_v2 cublasCtrmv_v2_64, cublasZtrmv_v2 cublasZtrmv_v2_64 }
-    trsv(fill: fill, operation: operation, diagonal: diagonal, n: dim, a: input, lda: dim, x: output, incx: dim)
-        { cublasStrsv_v2 cublasStrsv_v2_64, cublasDtrsv_v2 cublasDtrsv_v2_64,
-          cublasCtrsv_v2 cublasCtrsv_v2_64, cublasZtrsv_v2 cublasZtrsv_v2_64 }
-    gemm(operation_a: operation, operation_b: operation, m: dim, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSgemm_v2 cublasSgemm_v2_64, cublasDgemm_v2 cublasDgemm_v2_64,
-          cublasCgemm_v2 cublasCgemm_v2_64, cublasZgemm_v2 cublasZgemm_v2_64 }
-    gemm_strided_batched(operation_a: operation, operation_b: operation, m: dim, n: dim, k: dim, alpha: input, a: input, lda: dim, stride_a: stride, b: input, ldb: dim, stride_b: stride, beta: input, c: output, ldc: dim, stride_c: stride, count: dim)
-        { cublasSgemmStridedBatched cublasSgemmStridedBatched_64, cublasDgemmStridedBatched cublasDgemmStridedBatched_64,
-          cublasCgemmStridedBatched cublasCgemmStridedBatched_64, cublasZgemmStridedBatched cublasZgemmStridedBatched_64 }
-    symm(side: side, fill: fill, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsymm_v2 cublasSsymm_v2_64, cublasDsymm_v2 cublasDsymm_v2_64,
-          cublasCsymm_v2 cublasCsymm_v2_64, cublasZsymm_v2 cublasZsymm_v2_64 }
-    hemm(side: side, fill: fill, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsymm_v2 cublasSsymm_v2_64, cublasDsymm_v2 cublasDsymm_v2_64,
-          cublasChemm_v2 cublasChemm_v2_64, cublasZhemm_v2 cublasZhemm_v2_64 }
-    syrk(fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyrk_v2 cublasSsyrk_v2_64, cublasDsyrk_v2 cublasDsyrk_v2_64,
-          cublasCsyrk_v2 cublasCsyrk_v2_64, cublasZsyrk_v2 cublasZsyrk_v2_64 }
-    herk(fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyrk_v2 cublasSsyrk_v2_64, cublasDsyrk_v2 cublasDsyrk_v2_64,
-          cublasCherk_v2 cublasCherk_v2_64, cublasZherk_v2 cublasZherk_v2_64 }
-    syr2k(fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyr2k_v2 cublasSsyr2k_v2_64, cublasDsyr2k_v2 cublasDsyr2k_v2_64,
-          cublasCsyr2k_v2 cublasCsyr2k_v2_64, cublasZsyr2k_v2 cublasZsyr2k_v2_64 }
-    her2k(fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyr2k_v2 cublasSsyr2k_v2_64, cublasDsyr2k_v2 cublasDsyr2k_v2_64,
-          cublasCher2k_v2 cublasCher2k_v2_64, cublasZher2k_v2 cublasZher2k_v2_64 }
-    trmm(side: side, fill: fill, operation: operation, diagonal: diagonal, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, c: output, ldc: dim)
-        { cublasStrmm_v2 cublasStrmm_v2_64, cublasDtrmm_v2 cublasDtrmm_v2_64,
-          cublasCtrmm_v2 cublasCtrmm_v2_64, cublasZtrmm_v2 cublasZtrmm_v2_64 }
-    trsm(side: side, fill: fill, operation: operation, diagonal: diagonal, m: dim, n: dim, alpha: input, a: input, lda: dim, b: output, ldb: dim)
-        { cublasStrsm_v2 cublasStrsm_v2_64, cublasDtrsm_v2 cublasDtrsm_v2_64,
-          cublasCtrsm_v2 cublasCtrsm_v2_64, cublasZtrsm_v2 cublasZtrsm_v2_64 }
-    geam(operation_a: operation, operation_b: operation, m: dim, n: dim, alpha: input, a: input, lda: dim, beta: input, b: input, ldb: dim, c: output, ldc: dim)
-        { cublasSgeam cublasSgeam_64, cublasDgeam cublasDgeam_64,
-          cublasCgeam cublasCgeam_64, cublasZgeam cublasZgeam_64 }
-    dgmm(side: side, m: dim, n: dim, a: input, lda: dim, x: input, incx: dim, c: output, ldc: dim)
-        { cublasSdgmm cublasSdgmm_64, cublasDdgmm cublasDdgmm_64,
-          cublasCdgmm cublasCdgmm_64, cublasZdgmm cublasZdgmm_64 }
-}
+for_each_routine!(routines);

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use curium_driver::hazard::AccessGuard;
-use curium_driver::{Argument, sys::CUdeviceptr};
+use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 use crate::error::{Result, ShapeError};
-use crate::operand::Operand;
+use crate::operand::operand;
 
 /// A vector in device memory that an operation reads: elements at equal distances.
 pub struct Vector<'a, T> {
@@ -100,17 +99,7 @@ macro_rules! vector {
             }
         }
 
-        impl<T> Operand for $view<'_, T> {
-            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
-                // SAFETY: the caller calls `launched` after the operation was enqueued.
-                unsafe { Argument::<$slice>::bind(&mut self.slice, guard) }.map(|_| ())
-            }
-
-            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-                // SAFETY: `bind` succeeded with this guard.
-                unsafe { Argument::<$slice>::launched(&mut self.slice, guard) };
-            }
-        }
+        operand!($view, $slice);
     };
 }
 

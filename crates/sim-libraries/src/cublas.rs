@@ -2,19 +2,24 @@
 
 mod call;
 mod dense;
+mod grouped;
 mod handle;
 mod level1;
 mod level2;
 mod level3;
+mod memory;
 mod mixed;
 mod number;
+mod operand;
 mod routines;
 
 use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
 
-use self::call::{Call, Memory, Scalar};
+use self::call::Call;
 use self::dense::Dense;
+use self::memory::Memory;
 use self::number::Number;
+use self::operand::Scalar;
 
 /// The result of a function.
 type Result<T = ()> = std::result::Result<T, cublasStatus_t>;
@@ -27,6 +32,7 @@ pub(crate) fn api() -> Api {
     handle::add_to(&mut api);
     routines::add_to(&mut api);
     mixed::add_to(&mut api);
+    grouped::add_to(&mut api);
     api
 }
 

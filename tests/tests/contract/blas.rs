@@ -1,6 +1,8 @@
 //! cuBLAS: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's.
 #![cfg(not(miri))]
 
+mod alignment;
+mod batched;
 mod capture;
 mod coverage;
 mod handle;

@@ -6,8 +6,12 @@ use bytemuck::Pod;
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasHandle_t, cublasPointerMode_t, cublasStatus_t};
 use curium_sim::{LibraryOperation, Operand};
 
-use super::dense::Dense;
 use super::handle::{self, Handle};
+use super::memory::Memory;
+use super::operand::{
+    BandOperand, First, MatrixOperand, PointerOperand, Scalar, Storage, TriangleOperand, VectorOperand,
+    leading_dimension,
+};
 use super::{INVALID, Number, Result, size};
 
 /// The kind of access of an operation to an operand.
@@ -24,45 +28,6 @@ pub(super) struct Call {
     handle: Handle,
     operands: Vec<Operand>,
 }
-
-/// A vector operand.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct VectorOperand(usize);
-
-/// A matrix operand, with its sizes in memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MatrixOperand {
-    index: usize,
-    rows: usize,
-    columns: usize,
-}
-
-/// One triangle of a square matrix as an operand.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TriangleOperand {
-    index: usize,
-    size: usize,
-    is_upper: bool,
-    has_diagonal: bool,
-}
-
-/// A factor: a number that the host has passed, or an operand.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Scalar<T> {
-    Host(T),
-    Device(usize),
-}
-
-/// The contents of the triangle that an operand does not store.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Other {
-    Zero,
-    Symmetric,
-    Hermitian,
-}
-
-/// The bytes of the operands while the operation runs.
-pub(super) struct Memory<'a>(&'a mut [Vec<u8>]);
 
 impl Access {
     /// Returns the access to a result that is multiplied by `beta` first: one that is multiplied by 0 is not read.
@@ -99,6 +64,33 @@ impl Call {
     fn add(&mut self, operand: Operand) -> usize {
         self.operands.push(operand);
         self.operands.len() - 1
+    }
+
+    /// Adds runs of bytes, which begin at distances from the first element.
+    fn add_runs(&mut self, access: Access, first: First, runs: impl Iterator<Item = (usize, usize)>) -> usize {
+        match first {
+            First::Address(address) => self.add(runs.fold(access.operand(), |operand, (distance, bytes)| {
+                operand.with_run(address.wrapping_add(distance as u64), bytes)
+            })),
+            First::Pointer(PointerOperand(array), index) => {
+                let runs: Vec<_> = runs.collect();
+                let find = move |bytes: &[u8]| {
+                    let pointers: Vec<u64> = bytemuck::pod_collect_to_vec(bytes);
+                    runs.iter()
+                        .map(|(distance, bytes)| (pointers[index].wrapping_add(*distance as u64), *bytes))
+                        .collect()
+                };
+                self.add(access.operand().with_runs_from(array, find))
+            }
+        }
+    }
+
+    /// Adds an array of pointers in device memory.
+    pub(super) fn pointers<P>(&mut self, array: *const P, count: usize) -> Result<PointerOperand> {
+        if array.is_null() && count > 0 {
+            return Err(INVALID);
+        }
+        Ok(PointerOperand(self.add(Operand::read().with_run(array.addr() as u64, count * size_of::<u64>()))))
     }
 
     /// Adds a vector. The elements of one with a negative increment are in the reverse order in memory.
@@ -153,6 +145,38 @@ impl Call {
         Ok(MatrixOperand { index: self.add(operand), rows, columns })
     }
 
+    /// Adds a matrix with these sizes in memory that an array of pointers refers to.
+    pub(super) fn matrix_of<T: Pod>(
+        &mut self,
+        access: Access,
+        (array, index): (PointerOperand, usize),
+        (rows, columns): (usize, usize),
+        leading: i64,
+    ) -> Result<MatrixOperand> {
+        let leading = leading_dimension(leading, rows)?;
+        let runs = (0..columns).map(|column| (column * leading * size_of::<T>(), rows * size_of::<T>()));
+        Ok(MatrixOperand { index: self.add_runs(access, First::Pointer(array, index), runs), rows, columns })
+    }
+
+    /// Adds a banded matrix that is read.
+    pub(super) fn band<T: Number>(
+        &mut self,
+        first: *const T,
+        sizes: (usize, usize),
+        diagonals: (usize, usize),
+        leading: i64,
+    ) -> Result<BandOperand> {
+        let leading = checked(first, leading, (diagonals.0 + diagonals.1 + 1, sizes.1))?;
+        let (mut band, element) = (BandOperand { index: 0, sizes, diagonals }, size_of::<T>());
+        let runs = (0..sizes.1).map(|column| {
+            let rows = band.rows(column);
+            let place = column * leading + diagonals.1 + rows.start - column;
+            (place * element, rows.len() * element)
+        });
+        band.index = self.add_runs(Access::Read, First::Address(first.addr() as u64), runs);
+        Ok(band)
+    }
+
     /// Adds one triangle of a square matrix, without its diagonal if that consists of ones.
     pub(super) fn triangle<T: Number>(
         &mut self,
@@ -161,23 +185,39 @@ impl Call {
         diagonal: cublasDiagType_t,
         first: *const T,
         n: usize,
-        leading: i64,
+        storage: Storage,
+    ) -> Result<TriangleOperand> {
+        if first.is_null() && n > 0 {
+            return Err(INVALID);
+        }
+        self.triangle_at::<T>(access, fill, diagonal, First::Address(first.addr() as u64), n, storage)
+    }
+
+    /// Adds one triangle of a square matrix whose first element is at `first`.
+    pub(super) fn triangle_at<T: Number>(
+        &mut self,
+        access: Access,
+        fill: cublasFillMode_t,
+        diagonal: cublasDiagType_t,
+        first: First,
+        n: usize,
+        storage: Storage,
     ) -> Result<TriangleOperand> {
         let is_upper = match fill {
             cublasFillMode_t::CUBLAS_FILL_MODE_UPPER => true,
             cublasFillMode_t::CUBLAS_FILL_MODE_LOWER => false,
             _ => return Err(INVALID),
         };
-        let leading = checked(first, leading, (n, n))?;
+        let diagonals = storage.diagonals(n)?;
         let has_diagonal = diagonal == cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
-        let triangle = TriangleOperand { index: 0, size: n, is_upper, has_diagonal };
-        let element = size_of::<T>();
-        let operand = (0..n).fold(access.operand(), |operand, column| {
+        let mut triangle = TriangleOperand { index: 0, size: n, diagonals, is_upper, has_diagonal };
+        let runs = (0..n).map(|column| {
             let rows = triangle.rows(column);
-            let address = first.addr() + (column * leading + rows.start) * element;
-            operand.with_run(address as u64, rows.len() * element)
+            let place = if rows.is_empty() { 0 } else { storage.place(is_upper, n, rows.start, column) };
+            (place * size_of::<T>(), rows.len() * size_of::<T>())
         });
-        Ok(TriangleOperand { index: self.add(operand), ..triangle })
+        triangle.index = self.add_runs(access, first, runs);
+        Ok(triangle)
     }
 
     /// Reads a factor of the host, or adds one in device memory.
@@ -250,115 +290,8 @@ impl Call {
     }
 }
 
-impl MatrixOperand {
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub(super) fn columns(&self) -> usize {
-        self.columns
-    }
-}
-
-impl TriangleOperand {
-    /// Returns the rows of a column that are in the operand.
-    fn rows(&self, column: usize) -> std::ops::Range<usize> {
-        let without = usize::from(!self.has_diagonal);
-        if self.is_upper { 0..column + 1 - without } else { column + without..self.size }
-    }
-
-    pub(super) fn is_upper(&self) -> bool {
-        self.is_upper
-    }
-}
-
-impl Memory<'_> {
-    fn get<T: Pod>(&self, index: usize) -> Vec<T> {
-        bytemuck::pod_collect_to_vec(&self.0[index])
-    }
-
-    fn set<T: Pod>(&mut self, index: usize, values: &[T]) {
-        self.0[index].copy_from_slice(bytemuck::cast_slice(values));
-    }
-
-    pub(super) fn scalar<T: Pod>(&self, scalar: Scalar<T>) -> T {
-        match scalar {
-            Scalar::Host(value) => value,
-            Scalar::Device(index) => self.get(index)[0],
-        }
-    }
-
-    pub(super) fn vector<T: Number>(&self, VectorOperand(index): VectorOperand) -> Vec<T> {
-        self.get(index)
-    }
-
-    /// Returns a vector as a matrix with one column.
-    pub(super) fn column<T: Number>(&self, vector: VectorOperand) -> Dense<T> {
-        let elements = self.vector(vector);
-        Dense::new(elements.len(), 1, elements)
-    }
-
-    pub(super) fn set_vector<T: Number>(&mut self, VectorOperand(index): VectorOperand, values: &[T]) {
-        self.set(index, values);
-    }
-
-    pub(super) fn matrix<T: Number>(&self, matrix: MatrixOperand) -> Dense<T> {
-        Dense::new(matrix.rows, matrix.columns, self.get(matrix.index))
-    }
-
-    /// Returns the elements of a matrix by columns.
-    pub(super) fn elements<T: Pod>(&self, matrix: MatrixOperand) -> Vec<T> {
-        self.get(matrix.index)
-    }
-
-    pub(super) fn set_elements<T: Pod>(&mut self, matrix: MatrixOperand, elements: &[T]) {
-        self.set(matrix.index, elements);
-    }
-
-    pub(super) fn set_matrix<T: Number>(&mut self, matrix: MatrixOperand, values: &Dense<T>) {
-        self.set(matrix.index, &values.elements);
-    }
-
-    /// Returns each of the matrices of an operand.
-    pub(super) fn matrices<T: Number>(&self, matrix: MatrixOperand) -> Vec<Dense<T>> {
-        let elements = self.get(matrix.index);
-        let parts = elements.chunks((matrix.rows * matrix.columns).max(1));
-        parts.map(|part| Dense::new(matrix.rows, matrix.columns, part.to_vec())).collect()
-    }
-
-    pub(super) fn set_matrices<T: Number>(&mut self, matrix: MatrixOperand, values: &[Dense<T>]) {
-        let all: Vec<T> = values.iter().flat_map(|part| part.elements.iter().copied()).collect();
-        self.set(matrix.index, &all);
-    }
-
-    /// Returns the whole matrix of a triangle.
-    pub(super) fn triangle<T: Number>(&self, triangle: TriangleOperand, other: Other) -> Dense<T> {
-        let (n, elements) = (triangle.size, self.get::<T>(triangle.index));
-        let mut whole = Dense::from_fn(n, n, |row, column| if row == column { T::one() } else { T::zero() });
-        let places = (0..n).flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
-        for ((row, column), element) in places.zip(elements) {
-            if row != column {
-                *whole.at_mut(column, row) = match other {
-                    Other::Zero => T::zero(),
-                    Other::Symmetric => element,
-                    Other::Hermitian => element.conj(),
-                };
-            }
-            let is_real = row == column && other == Other::Hermitian;
-            *whole.at_mut(row, column) = if is_real { T::from_real(element.re()) } else { element };
-        }
-        whole
-    }
-
-    pub(super) fn set_triangle<T: Number>(&mut self, triangle: TriangleOperand, values: &Dense<T>) {
-        let places = (0..triangle.size).flat_map(|column| triangle.rows(column).map(move |row| (row, column)));
-        let elements: Vec<T> = places.map(|(row, column)| values.at(row, column)).collect();
-        self.set(triangle.index, &elements);
-    }
-}
-
 /// Checks the address and the leading dimension of a matrix.
 fn checked<T>(first: *const T, leading: i64, (rows, columns): (usize, usize)) -> Result<usize> {
-    let (leading, is_empty) = (size(leading)?, rows == 0 || columns == 0);
-    if first.is_null() && !is_empty || leading < rows.max(1) { Err(INVALID) } else { Ok(leading) }
+    let is_empty = rows == 0 || columns == 0;
+    if first.is_null() && !is_empty { Err(INVALID) } else { leading_dimension(leading, rows) }
 }

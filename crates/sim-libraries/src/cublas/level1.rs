@@ -3,7 +3,11 @@
 //! Every function is `unsafe`: its caller upholds the contract of the C function.
 #![expect(clippy::too_many_arguments, reason = "these are C's signatures")]
 
+mod rotation;
+
 use num_complex::ComplexFloat as _;
+
+pub(super) use self::rotation::{rot, rot_real, rotg, rotm, rotmg};
 
 use super::call::Access::{Read, ReadWrite, Write};
 use super::handle::write;
@@ -85,34 +89,6 @@ pub(super) unsafe fn swap<T: Number>(mut call: Call, n: i64, x: *mut T, incx: i6
         let (one, other) = (memory.vector::<T>(x), memory.vector::<T>(y));
         memory.set_vector(x, &other);
         memory.set_vector(y, &one);
-    })
-}
-
-pub(super) unsafe fn rot<T: Number>(
-    mut call: Call,
-    n: i64,
-    x: *mut T,
-    incx: i64,
-    y: *mut T,
-    incy: i64,
-    cosine: *const T::Absolute,
-    sine: *const T,
-) -> Result {
-    if n <= 0 {
-        return Ok(());
-    }
-    // SAFETY: the caller passes a factor.
-    let cosine = unsafe { call.scalar(cosine) }?;
-    // SAFETY: the caller passes a factor.
-    let sine = unsafe { call.scalar(sine) }?;
-    let (x, y) = (call.vector(ReadWrite, x, n, incx)?, call.vector(ReadWrite, y, n, incy)?);
-    call.enqueue(move |memory| {
-        let (cosine, sine) = (T::from_real(memory.scalar(cosine)), memory.scalar(sine));
-        let pairs: Vec<_> = memory.vector::<T>(x).into_iter().zip(memory.vector::<T>(y)).collect();
-        let rotated: (Vec<T>, Vec<T>) =
-            pairs.into_iter().map(|(x, y)| (cosine * x + sine * y, cosine * y - sine.conj() * x)).unzip();
-        memory.set_vector(x, &rotated.0);
-        memory.set_vector(y, &rotated.1);
     })
 }
 

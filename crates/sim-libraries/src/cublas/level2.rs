@@ -3,12 +3,20 @@
 //! Every function is `unsafe`: its caller upholds the contract of the C function.
 #![expect(clippy::too_many_arguments, reason = "these are C's signatures")]
 
+mod banded;
+mod packed;
+
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
+use super::call::Access;
 use super::call::Access::{Read, ReadWrite};
-use super::call::{Access, Other};
 use super::dense::Transform;
+use super::memory::Memory;
+use super::operand::{Other, Storage, TriangleOperand};
 use super::{Call, Number, Result, Scalar, size};
+
+pub(super) use self::banded::{gbmv, hbmv, tbmv, tbsv};
+pub(super) use self::packed::{hpmv, hpr, hpr2, tpmv, tpsv};
 
 const STORED: cublasDiagType_t = cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
 
@@ -105,7 +113,7 @@ unsafe fn outer<T: Number>(
 macro_rules! product {
     ($name:ident, $other:expr) => {
         pub(super) unsafe fn $name<T: Number>(
-            mut call: Call,
+            call: Call,
             fill: cublasFillMode_t,
             n: i64,
             alpha: *const T,
@@ -117,26 +125,55 @@ macro_rules! product {
             y: *mut T,
             incy: i64,
         ) -> Result {
-            if size(n)? == 0 {
-                return Ok(());
-            }
-            // SAFETY: the caller passes a factor.
-            let alpha = unsafe { call.scalar(alpha) }?;
-            // SAFETY: the caller passes a factor.
-            let beta = unsafe { call.scalar(beta) }?;
-            let a = call.triangle(Read, fill, STORED, a, size(n)?, lda)?;
-            let (x, y) = (call.vector(Read, x, n, incx)?, call.vector(Access::of_result(beta), y, n, incy)?);
-            call.enqueue(move |memory| {
-                let product = memory.triangle::<T>(a, $other).times(&memory.column(x));
-                let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
-                memory.set_vector(y, &result.elements);
-            })
+            let (half, factors) = (Half { fill, n, a, storage: Storage::Full(lda), other: $other }, (alpha, beta));
+            // SAFETY: the caller upholds the contract.
+            unsafe { product_with_half(call, half, factors, (x, incx), (y, incy)) }
         }
     };
 }
 
 product!(symv, Other::Symmetric);
 product!(hemv, Other::Hermitian);
+
+/// A matrix that one of its triangles determines.
+#[derive(Clone, Copy)]
+struct Half<T> {
+    fill: cublasFillMode_t,
+    n: i64,
+    a: *const T,
+    storage: Storage,
+    other: Other,
+}
+
+impl<T: Number> Half<T> {
+    fn operand(&self, call: &mut Call, access: Access) -> Result<TriangleOperand> {
+        call.triangle(access, self.fill, STORED, self.a, size(self.n)?, self.storage)
+    }
+}
+
+/// Computes the product of a matrix that one of its triangles determines and a vector.
+unsafe fn product_with_half<T: Number>(
+    mut call: Call,
+    half: Half<T>,
+    (alpha, beta): (*const T, *const T),
+    (x, incx): (*const T, i64),
+    (y, incy): (*mut T, i64),
+) -> Result {
+    if size(half.n)? == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller passes a factor.
+    let alpha = unsafe { call.scalar(alpha) }?;
+    // SAFETY: the caller passes a factor.
+    let beta = unsafe { call.scalar(beta) }?;
+    let (a, other) = (half.operand(&mut call, Read)?, half.other);
+    let (x, y) = (call.vector(Read, x, half.n, incx)?, call.vector(Access::of_result(beta), y, half.n, incy)?);
+    call.enqueue(move |memory| {
+        let product = memory.triangle::<T>(a, other).times(&memory.column(x));
+        let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
+        memory.set_vector(y, &result.elements);
+    })
+}
 
 pub(super) unsafe fn syr<T: Number>(
     mut call: Call,
@@ -153,11 +190,12 @@ pub(super) unsafe fn syr<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    update(call, (fill, n), (x, incx), (a, lda), Other::Symmetric, move |memory| memory.scalar(alpha))
+    let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: Other::Symmetric };
+    update(call, half, (x, incx), move |memory| memory.scalar(alpha))
 }
 
 pub(super) unsafe fn her<T: Number>(
-    mut call: Call,
+    call: Call,
     fill: cublasFillMode_t,
     n: i64,
     alpha: *const T::Absolute,
@@ -166,26 +204,35 @@ pub(super) unsafe fn her<T: Number>(
     a: *mut T,
     lda: i64,
 ) -> Result {
-    if size(n)? == 0 {
+    let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: Other::Hermitian };
+    // SAFETY: the caller upholds the contract.
+    unsafe { hermitian_update(call, half, alpha, (x, incx)) }
+}
+
+/// Adds a real multiple of x · adjoint(x) to a triangle.
+unsafe fn hermitian_update<T: Number>(
+    mut call: Call,
+    half: Half<T>,
+    alpha: *const T::Absolute,
+    x: (*const T, i64),
+) -> Result {
+    if size(half.n)? == 0 {
         return Ok(());
     }
     // SAFETY: the caller passes a factor.
     let alpha: Scalar<T::Absolute> = unsafe { call.scalar(alpha) }?;
-    let factor = move |memory: &super::Memory<'_>| T::from_real(memory.scalar(alpha));
-    update(call, (fill, n), (x, incx), (a, lda), Other::Hermitian, factor)
+    update(call, half, x, move |memory| T::from_real(memory.scalar(alpha)))
 }
 
 /// Adds a multiple of x · x, transposed or its adjoint, to a triangle.
 fn update<T: Number>(
     mut call: Call,
-    (fill, n): (cublasFillMode_t, i64),
+    half: Half<T>,
     (x, incx): (*const T, i64),
-    (a, lda): (*mut T, i64),
-    other: Other,
-    factor: impl Fn(&super::Memory<'_>) -> T + Send + Sync + 'static,
+    factor: impl Fn(&Memory<'_>) -> T + Send + Sync + 'static,
 ) -> Result {
-    let x = call.vector(Read, x, n, incx)?;
-    let a = call.triangle(ReadWrite, fill, STORED, a.cast_const(), size(n)?, lda)?;
+    let x = call.vector(Read, x, half.n, incx)?;
+    let (a, other) = (half.operand(&mut call, ReadWrite)?, half.other);
     call.enqueue(move |memory| {
         let column = memory.column::<T>(x);
         let product = column.times(&column.clone().transformed(transform_of(other)));
@@ -198,7 +245,7 @@ fn update<T: Number>(
 macro_rules! update_by_two {
     ($name:ident, $other:expr) => {
         pub(super) unsafe fn $name<T: Number>(
-            mut call: Call,
+            call: Call,
             fill: cublasFillMode_t,
             n: i64,
             alpha: *const T,
@@ -209,28 +256,41 @@ macro_rules! update_by_two {
             a: *mut T,
             lda: i64,
         ) -> Result {
-            if size(n)? == 0 {
-                return Ok(());
-            }
-            // SAFETY: the caller passes a factor.
-            let alpha = unsafe { call.scalar(alpha) }?;
-            let (x, y) = (call.vector(Read, x, n, incx)?, call.vector(Read, y, n, incy)?);
-            let a = call.triangle(ReadWrite, fill, STORED, a.cast_const(), size(n)?, lda)?;
-            call.enqueue(move |memory| {
-                let (x, y, alpha) = (memory.column::<T>(x), memory.column::<T>(y), memory.scalar(alpha));
-                let transform = transform_of($other);
-                let back = if transform == Transform::Adjoint { alpha.conj() } else { alpha };
-                let one = x.times(&y.clone().transformed(transform));
-                let other = y.times(&x.clone().transformed(transform));
-                let result = memory.triangle(a, $other).plus(alpha, &one).plus(back, &other);
-                memory.set_triangle(a, &result);
-            })
+            let half = Half { fill, n, a: a.cast_const(), storage: Storage::Full(lda), other: $other };
+            // SAFETY: the caller upholds the contract.
+            unsafe { update_by_two(call, half, alpha, (x, incx), (y, incy)) }
         }
     };
 }
 
 update_by_two!(syr2, Other::Symmetric);
 update_by_two!(her2, Other::Hermitian);
+
+/// Adds multiples of x · y and y · x, the second factor transposed or its adjoint, to a triangle.
+unsafe fn update_by_two<T: Number>(
+    mut call: Call,
+    half: Half<T>,
+    alpha: *const T,
+    (x, incx): (*const T, i64),
+    (y, incy): (*const T, i64),
+) -> Result {
+    if size(half.n)? == 0 {
+        return Ok(());
+    }
+    // SAFETY: the caller passes a factor.
+    let alpha = unsafe { call.scalar(alpha) }?;
+    let (x, y) = (call.vector(Read, x, half.n, incx)?, call.vector(Read, y, half.n, incy)?);
+    let (a, other) = (half.operand(&mut call, ReadWrite)?, half.other);
+    call.enqueue(move |memory| {
+        let (x, y, alpha) = (memory.column::<T>(x), memory.column::<T>(y), memory.scalar(alpha));
+        let transform = transform_of(other);
+        let back = if transform == Transform::Adjoint { alpha.conj() } else { alpha };
+        let one = x.times(&y.clone().transformed(transform));
+        let two = y.times(&x.clone().transformed(transform));
+        let result = memory.triangle(a, other).plus(alpha, &one).plus(back, &two);
+        memory.set_triangle(a, &result);
+    })
+}
 
 pub(super) unsafe fn trmv<T: Number>(
     mut call: Call,
@@ -243,16 +303,8 @@ pub(super) unsafe fn trmv<T: Number>(
     x: *mut T,
     incx: i64,
 ) -> Result {
-    let transform = Transform::of(operation)?;
-    if size(n)? == 0 {
-        return Ok(());
-    }
-    let a = call.triangle(Read, fill, diagonal, a, size(n)?, lda)?;
-    let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
-    call.enqueue(move |memory| {
-        let result = memory.triangle::<T>(a, Other::Zero).transformed(transform).times(&memory.column(x));
-        memory.set_vector(x, &result.elements);
-    })
+    let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Full(lda))?;
+    multiply(call, operation, n, a, (x, incx))
 }
 
 pub(super) unsafe fn trsv<T: Number>(
@@ -266,11 +318,41 @@ pub(super) unsafe fn trsv<T: Number>(
     x: *mut T,
     incx: i64,
 ) -> Result {
+    let a = call.triangle(Read, fill, diagonal, a, size(n)?, Storage::Full(lda))?;
+    solve(call, operation, n, a, (x, incx))
+}
+
+/// Multiplies a vector by a triangular matrix.
+fn multiply<T: Number>(
+    mut call: Call,
+    operation: cublasOperation_t,
+    n: i64,
+    a: TriangleOperand,
+    (x, incx): (*mut T, i64),
+) -> Result {
     let transform = Transform::of(operation)?;
-    if size(n)? == 0 {
+    if n == 0 {
         return Ok(());
     }
-    let a = call.triangle(Read, fill, diagonal, a, size(n)?, lda)?;
+    let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
+    call.enqueue(move |memory| {
+        let result = memory.triangle::<T>(a, Other::Zero).transformed(transform).times(&memory.column(x));
+        memory.set_vector(x, &result.elements);
+    })
+}
+
+/// Solves a triangular system in place.
+fn solve<T: Number>(
+    mut call: Call,
+    operation: cublasOperation_t,
+    n: i64,
+    a: TriangleOperand,
+    (x, incx): (*mut T, i64),
+) -> Result {
+    let transform = Transform::of(operation)?;
+    if n == 0 {
+        return Ok(());
+    }
     let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
     call.enqueue(move |memory| {
         let is_upper = a.is_upper() != transform.flips();

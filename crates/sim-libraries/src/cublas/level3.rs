@@ -3,15 +3,19 @@
 //! Every function is `unsafe`: its caller upholds the contract of the C function.
 #![expect(clippy::too_many_arguments, reason = "these are C's signatures")]
 
+mod batched;
 mod triangular;
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
+pub(super) use self::batched::{gemm_batched, trsm_batched};
 pub(super) use self::triangular::{trmm, trsm};
+use super::call::Access;
 use super::call::Access::{Read, Write};
-use super::call::{Access, Memory, Other};
 use super::dense::Transform;
 use super::level2::transform_of;
+use super::memory::Memory;
+use super::operand::{Other, Storage};
 use super::{Call, Dense, INVALID, Number, Result, size};
 
 const STORED: cublasDiagType_t = cublasDiagType_t::CUBLAS_DIAG_NON_UNIT;
@@ -188,7 +192,7 @@ macro_rules! product {
             let alpha = unsafe { call.scalar(alpha) }?;
             // SAFETY: the caller passes a factor.
             let beta = unsafe { call.scalar(beta) }?;
-            let a = call.triangle(Read, fill, STORED, a, if is_left { m } else { n }, lda)?;
+            let a = call.triangle(Read, fill, STORED, a, if is_left { m } else { n }, Storage::Full(lda))?;
             let b = call.matrix(Read, b, (m, n), ldb)?;
             let c = call.matrix(Access::of_result(beta), c.cast_const(), (m, n), ldc)?;
             call.enqueue(move |memory| {
@@ -262,7 +266,7 @@ fn update<T: Number>(
         return Ok(());
     }
     let a = call.matrix(Read, a, transform.stored(n, k), lda)?;
-    let c = call.triangle(access, fill, STORED, c.cast_const(), n, ldc)?;
+    let c = call.triangle(access, fill, STORED, c.cast_const(), n, Storage::Full(ldc))?;
     call.enqueue(move |memory| {
         let (alpha, beta) = factors(memory);
         let a = memory.matrix::<T>(a).transformed(transform);
@@ -341,7 +345,7 @@ fn update_by_two<T: Number>(
     }
     let a = call.matrix(Read, a, transform.stored(n, k), lda)?;
     let b = call.matrix(Read, b, transform.stored(n, k), ldb)?;
-    let c = call.triangle(access, fill, STORED, c.cast_const(), n, ldc)?;
+    let c = call.triangle(access, fill, STORED, c.cast_const(), n, Storage::Full(ldc))?;
     call.enqueue(move |memory| {
         let (alpha, second, beta) = factors(memory);
         let (a, b) = (memory.matrix::<T>(a).transformed(transform), memory.matrix::<T>(b).transformed(transform));

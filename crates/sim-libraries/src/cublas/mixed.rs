@@ -7,13 +7,15 @@ use curium_blas::sys::{
 };
 use half::{bf16, f16};
 
+use super::call::Access;
 use super::call::Access::Read;
-use super::call::{Access, Memory, Scalar};
 use super::dense::Transform;
+use super::memory::Memory;
+use super::operand::Scalar;
 use super::{Call, Dense, INVALID, Result, code, size};
 
 /// A type of elements that is summed in `f64`, which holds each product and each sum of 8 and 16 bits.
-trait Narrow: bytemuck::Pod + Send + Sync + 'static {
+pub(super) trait Narrow: bytemuck::Pod + Send + Sync + 'static {
     fn wide(self) -> f64;
     fn narrow(value: f64) -> Self;
 }
@@ -41,6 +43,7 @@ narrow! {
     f16: |value| value.to_f64(), |sum| Self::from_f32(sum as f32);
     bf16: |value| value.to_f64(), |sum| Self::from_f32(sum as f32);
     f32: |value| f64::from(value), |sum| sum as Self;
+    f64: |value| value, |sum| sum;
 }
 
 /// The parameters of a product.

@@ -8,7 +8,14 @@ use curium_blas::sys::{
 };
 use num_complex::{Complex32, Complex64};
 
-use super::{Call, code, level1, level2, level3};
+use super::{Call, code};
+
+/// The simulated routines by their names.
+mod simulated {
+    pub(super) use super::super::level1::*;
+    pub(super) use super::super::level2::*;
+    pub(super) use super::super::level3::*;
+}
 
 /// The type of a parameter: with sizes of `$size`, indices of `$index`, elements of `$element`, and real numbers of `$real`.
 macro_rules! kind {
@@ -16,6 +23,8 @@ macro_rules! kind {
     (stride, $size:ty, $element:ty, $real:ty) => { c_longlong };
     (input, $size:ty, $element:ty, $real:ty) => { *const $element };
     (output, $size:ty, $element:ty, $real:ty) => { *mut $element };
+    (inputs, $size:ty, $element:ty, $real:ty) => { *const *const $element };
+    (outputs, $size:ty, $element:ty, $real:ty) => { *const *mut $element };
     (real, $size:ty, $element:ty, $real:ty) => { *const $real };
     (real_output, $size:ty, $element:ty, $real:ty) => { *mut $real };
     (index, $size:ty, $element:ty, $real:ty) => { *mut $size };
@@ -36,156 +45,60 @@ macro_rules! take {
     (output $value:ident) => {
         $value.cast()
     };
+    (inputs $value:ident) => {
+        $value.cast()
+    };
+    (outputs $value:ident) => {
+        $value.cast()
+    };
     ($kind:ident $value:ident) => {
         $value
     };
 }
 
 macro_rules! routines {
-    ($($name:ident in $level:ident ($($parameter:ident: $kind:ident),*)
-        { $s:ident $s64:ident, $d:ident $d64:ident, $c:ident $c64:ident, $z:ident $z64:ident })*) => {
-        $(
-            #[expect(non_snake_case, reason = "these are C's names")]
-            mod $name {
-                use super::*;
-
-                function!($s: $name in $level($($parameter: $kind),*) of c_int, f32, f32, f32);
-                function!($s64: $name in $level($($parameter: $kind),*) of i64, f32, f32, f32);
-                function!($d: $name in $level($($parameter: $kind),*) of c_int, f64, f64, f64);
-                function!($d64: $name in $level($($parameter: $kind),*) of i64, f64, f64, f64);
-                function!($c: $name in $level($($parameter: $kind),*) of c_int, Complex32, cuComplex, f32);
-                function!($c64: $name in $level($($parameter: $kind),*) of i64, Complex32, cuComplex, f32);
-                function!($z: $name in $level($($parameter: $kind),*) of c_int, Complex64, cuDoubleComplex, f64);
-                function!($z64: $name in $level($($parameter: $kind),*) of i64, Complex64, cuDoubleComplex, f64);
-            }
-        )*
-
+    (
+        every { $($name:ident($($parameter:ident: $kind:ident),*)
+            { $s:ident $s64:ident, $d:ident $d64:ident, $c:ident $c64:ident, $z:ident $z64:ident })* }
+        real { $($real:ident($($real_parameter:ident: $real_kind:ident),*)
+            { $real_s:ident $real_s64:ident, $real_d:ident $real_d64:ident })* }
+    ) => {
         /// Adds the routines.
         pub(super) fn add_to(api: &mut Api) {
-            $(routines!(@add api $name $s $s64 $d $d64 $c $c64 $z $z64);)*
+            $(
+                function!(api.$s: $name($($parameter: $kind),*) of c_int, f32, f32, f32);
+                function!(api.$s64: $name($($parameter: $kind),*) of i64, f32, f32, f32);
+                function!(api.$d: $name($($parameter: $kind),*) of c_int, f64, f64, f64);
+                function!(api.$d64: $name($($parameter: $kind),*) of i64, f64, f64, f64);
+                function!(api.$c: $name($($parameter: $kind),*) of c_int, Complex32, cuComplex, f32);
+                function!(api.$c64: $name($($parameter: $kind),*) of i64, Complex32, cuComplex, f32);
+                function!(api.$z: $name($($parameter: $kind),*) of c_int, Complex64, cuDoubleComplex, f64);
+                function!(api.$z64: $name($($parameter: $kind),*) of i64, Complex64, cuDoubleComplex, f64);
+            )*
+            $(
+                function!(api.$real_s: $real($($real_parameter: $real_kind),*) of c_int, f32, f32, f32);
+                function!(api.$real_s64: $real($($real_parameter: $real_kind),*) of i64, f32, f32, f32);
+                function!(api.$real_d: $real($($real_parameter: $real_kind),*) of c_int, f64, f64, f64);
+                function!(api.$real_d64: $real($($real_parameter: $real_kind),*) of i64, f64, f64, f64);
+            )*
         }
     };
-    (@add $api:ident $name:ident $($function:ident)*) => { $($api.$function = Some($name::$function);)* };
 }
 
+/// Adds a function: one that calls the simulated routine with the type of elements.
 macro_rules! function {
-    ($function:ident: $name:ident in $level:ident($($parameter:ident: $kind:ident),*)
-        of $size:ty, $number:ty, $element:ty, $real:ty) => {
-        pub(super) unsafe extern "C" fn $function(
+    ($api:ident.$function:ident: $name:ident($($parameter:ident: $kind:ident),*)
+        of $size:ty, $number:ty, $element:ty, $real:ty) => {{
+        unsafe extern "C" fn function(
             handle: cublasHandle_t,
             $($parameter: kind!($kind, $size, $element, $real)),*
         ) -> cublasStatus_t {
             // SAFETY: the caller upholds the contract of the C function.
-            let enqueue = |call| unsafe { $level::$name::<$number>(call, $(take!($kind $parameter)),*) };
+            let enqueue = |call| unsafe { simulated::$name::<$number>(call, $(take!($kind $parameter)),*) };
             code(Call::new(stringify!($function), handle).and_then(enqueue))
         }
-    };
+        $api.$function = Some(function);
+    }};
 }
 
-routines! {
-    amax in level1 (n: dim, x: input, incx: dim, result: index)
-        { cublasIsamax_v2 cublasIsamax_v2_64, cublasIdamax_v2 cublasIdamax_v2_64,
-          cublasIcamax_v2 cublasIcamax_v2_64, cublasIzamax_v2 cublasIzamax_v2_64 }
-    amin in level1 (n: dim, x: input, incx: dim, result: index)
-        { cublasIsamin_v2 cublasIsamin_v2_64, cublasIdamin_v2 cublasIdamin_v2_64,
-          cublasIcamin_v2 cublasIcamin_v2_64, cublasIzamin_v2 cublasIzamin_v2_64 }
-    asum in level1 (n: dim, x: input, incx: dim, result: real_output)
-        { cublasSasum_v2 cublasSasum_v2_64, cublasDasum_v2 cublasDasum_v2_64,
-          cublasScasum_v2 cublasScasum_v2_64, cublasDzasum_v2 cublasDzasum_v2_64 }
-    nrm2 in level1 (n: dim, x: input, incx: dim, result: real_output)
-        { cublasSnrm2_v2 cublasSnrm2_v2_64, cublasDnrm2_v2 cublasDnrm2_v2_64,
-          cublasScnrm2_v2 cublasScnrm2_v2_64, cublasDznrm2_v2 cublasDznrm2_v2_64 }
-    dot in level1 (n: dim, x: input, incx: dim, y: input, incy: dim, result: output)
-        { cublasSdot_v2 cublasSdot_v2_64, cublasDdot_v2 cublasDdot_v2_64,
-          cublasCdotu_v2 cublasCdotu_v2_64, cublasZdotu_v2 cublasZdotu_v2_64 }
-    dot_conjugated in level1 (n: dim, x: input, incx: dim, y: input, incy: dim, result: output)
-        { cublasSdot_v2 cublasSdot_v2_64, cublasDdot_v2 cublasDdot_v2_64,
-          cublasCdotc_v2 cublasCdotc_v2_64, cublasZdotc_v2 cublasZdotc_v2_64 }
-    axpy in level1 (n: dim, alpha: input, x: input, incx: dim, y: output, incy: dim)
-        { cublasSaxpy_v2 cublasSaxpy_v2_64, cublasDaxpy_v2 cublasDaxpy_v2_64,
-          cublasCaxpy_v2 cublasCaxpy_v2_64, cublasZaxpy_v2 cublasZaxpy_v2_64 }
-    copy in level1 (n: dim, x: input, incx: dim, y: output, incy: dim)
-        { cublasScopy_v2 cublasScopy_v2_64, cublasDcopy_v2 cublasDcopy_v2_64,
-          cublasCcopy_v2 cublasCcopy_v2_64, cublasZcopy_v2 cublasZcopy_v2_64 }
-    swap in level1 (n: dim, x: output, incx: dim, y: output, incy: dim)
-        { cublasSswap_v2 cublasSswap_v2_64, cublasDswap_v2 cublasDswap_v2_64,
-          cublasCswap_v2 cublasCswap_v2_64, cublasZswap_v2 cublasZswap_v2_64 }
-    scal in level1 (n: dim, alpha: input, x: output, incx: dim)
-        { cublasSscal_v2 cublasSscal_v2_64, cublasDscal_v2 cublasDscal_v2_64,
-          cublasCscal_v2 cublasCscal_v2_64, cublasZscal_v2 cublasZscal_v2_64 }
-    scal_real in level1 (n: dim, alpha: real, x: output, incx: dim)
-        { cublasSscal_v2 cublasSscal_v2_64, cublasDscal_v2 cublasDscal_v2_64,
-          cublasCsscal_v2 cublasCsscal_v2_64, cublasZdscal_v2 cublasZdscal_v2_64 }
-    rot in level1 (n: dim, x: output, incx: dim, y: output, incy: dim, cosine: real, sine: input)
-        { cublasSrot_v2 cublasSrot_v2_64, cublasDrot_v2 cublasDrot_v2_64,
-          cublasCrot_v2 cublasCrot_v2_64, cublasZrot_v2 cublasZrot_v2_64 }
-    gemv in level2 (operation: operation, m: dim, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSgemv_v2 cublasSgemv_v2_64, cublasDgemv_v2 cublasDgemv_v2_64,
-          cublasCgemv_v2 cublasCgemv_v2_64, cublasZgemv_v2 cublasZgemv_v2_64 }
-    ger in level2 (m: dim, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSger_v2 cublasSger_v2_64, cublasDger_v2 cublasDger_v2_64,
-          cublasCgeru_v2 cublasCgeru_v2_64, cublasZgeru_v2 cublasZgeru_v2_64 }
-    ger_conjugated in level2 (m: dim, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSger_v2 cublasSger_v2_64, cublasDger_v2 cublasDger_v2_64,
-          cublasCgerc_v2 cublasCgerc_v2_64, cublasZgerc_v2 cublasZgerc_v2_64 }
-    symv in level2 (fill: fill, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSsymv_v2 cublasSsymv_v2_64, cublasDsymv_v2 cublasDsymv_v2_64,
-          cublasCsymv_v2 cublasCsymv_v2_64, cublasZsymv_v2 cublasZsymv_v2_64 }
-    hemv in level2 (fill: fill, n: dim, alpha: input, a: input, lda: dim, x: input, incx: dim, beta: input, y: output, incy: dim)
-        { cublasSsymv_v2 cublasSsymv_v2_64, cublasDsymv_v2 cublasDsymv_v2_64,
-          cublasChemv_v2 cublasChemv_v2_64, cublasZhemv_v2 cublasZhemv_v2_64 }
-    syr in level2 (fill: fill, n: dim, alpha: input, x: input, incx: dim, a: output, lda: dim)
-        { cublasSsyr_v2 cublasSsyr_v2_64, cublasDsyr_v2 cublasDsyr_v2_64,
-          cublasCsyr_v2 cublasCsyr_v2_64, cublasZsyr_v2 cublasZsyr_v2_64 }
-    her in level2 (fill: fill, n: dim, alpha: real, x: input, incx: dim, a: output, lda: dim)
-        { cublasSsyr_v2 cublasSsyr_v2_64, cublasDsyr_v2 cublasDsyr_v2_64,
-          cublasCher_v2 cublasCher_v2_64, cublasZher_v2 cublasZher_v2_64 }
-    syr2 in level2 (fill: fill, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSsyr2_v2 cublasSsyr2_v2_64, cublasDsyr2_v2 cublasDsyr2_v2_64,
-          cublasCsyr2_v2 cublasCsyr2_v2_64, cublasZsyr2_v2 cublasZsyr2_v2_64 }
-    her2 in level2 (fill: fill, n: dim, alpha: input, x: input, incx: dim, y: input, incy: dim, a: output, lda: dim)
-        { cublasSsyr2_v2 cublasSsyr2_v2_64, cublasDsyr2_v2 cublasDsyr2_v2_64,
-          cublasCher2_v2 cublasCher2_v2_64, cublasZher2_v2 cublasZher2_v2_64 }
-    trmv in level2 (fill: fill, operation: operation, diagonal: diagonal, n: dim, a: input, lda: dim, x: output, incx: dim)
-        { cublasStrmv_v2 cublasStrmv_v2_64, cublasDtrmv_v2 cublasDtrmv_v2_64,
-          cublasCtrmv_v2 cublasCtrmv_v2_64, cublasZtrmv_v2 cublasZtrmv_v2_64 }
-    trsv in level2 (fill: fill, operation: operation, diagonal: diagonal, n: dim, a: input, lda: dim, x: output, incx: dim)
-        { cublasStrsv_v2 cublasStrsv_v2_64, cublasDtrsv_v2 cublasDtrsv_v2_64,
-          cublasCtrsv_v2 cublasCtrsv_v2_64, cublasZtrsv_v2 cublasZtrsv_v2_64 }
-    gemm in level3 (operation_a: operation, operation_b: operation, m: dim, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSgemm_v2 cublasSgemm_v2_64, cublasDgemm_v2 cublasDgemm_v2_64,
-          cublasCgemm_v2 cublasCgemm_v2_64, cublasZgemm_v2 cublasZgemm_v2_64 }
-    gemm_strided_batched in level3 (operation_a: operation, operation_b: operation, m: dim, n: dim, k: dim, alpha: input, a: input, lda: dim, stride_a: stride, b: input, ldb: dim, stride_b: stride, beta: input, c: output, ldc: dim, stride_c: stride, count: dim)
-        { cublasSgemmStridedBatched cublasSgemmStridedBatched_64, cublasDgemmStridedBatched cublasDgemmStridedBatched_64,
-          cublasCgemmStridedBatched cublasCgemmStridedBatched_64, cublasZgemmStridedBatched cublasZgemmStridedBatched_64 }
-    symm in level3 (side: side, fill: fill, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsymm_v2 cublasSsymm_v2_64, cublasDsymm_v2 cublasDsymm_v2_64,
-          cublasCsymm_v2 cublasCsymm_v2_64, cublasZsymm_v2 cublasZsymm_v2_64 }
-    hemm in level3 (side: side, fill: fill, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsymm_v2 cublasSsymm_v2_64, cublasDsymm_v2 cublasDsymm_v2_64,
-          cublasChemm_v2 cublasChemm_v2_64, cublasZhemm_v2 cublasZhemm_v2_64 }
-    syrk in level3 (fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyrk_v2 cublasSsyrk_v2_64, cublasDsyrk_v2 cublasDsyrk_v2_64,
-          cublasCsyrk_v2 cublasCsyrk_v2_64, cublasZsyrk_v2 cublasZsyrk_v2_64 }
-    herk in level3 (fill: fill, operation: operation, n: dim, k: dim, alpha: real, a: input, lda: dim, beta: real, c: output, ldc: dim)
-        { cublasSsyrk_v2 cublasSsyrk_v2_64, cublasDsyrk_v2 cublasDsyrk_v2_64,
-          cublasCherk_v2 cublasCherk_v2_64, cublasZherk_v2 cublasZherk_v2_64 }
-    syr2k in level3 (fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: input, c: output, ldc: dim)
-        { cublasSsyr2k_v2 cublasSsyr2k_v2_64, cublasDsyr2k_v2 cublasDsyr2k_v2_64,
-          cublasCsyr2k_v2 cublasCsyr2k_v2_64, cublasZsyr2k_v2 cublasZsyr2k_v2_64 }
-    her2k in level3 (fill: fill, operation: operation, n: dim, k: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, beta: real, c: output, ldc: dim)
-        { cublasSsyr2k_v2 cublasSsyr2k_v2_64, cublasDsyr2k_v2 cublasDsyr2k_v2_64,
-          cublasCher2k_v2 cublasCher2k_v2_64, cublasZher2k_v2 cublasZher2k_v2_64 }
-    trmm in level3 (side: side, fill: fill, operation: operation, diagonal: diagonal, m: dim, n: dim, alpha: input, a: input, lda: dim, b: input, ldb: dim, c: output, ldc: dim)
-        { cublasStrmm_v2 cublasStrmm_v2_64, cublasDtrmm_v2 cublasDtrmm_v2_64,
-          cublasCtrmm_v2 cublasCtrmm_v2_64, cublasZtrmm_v2 cublasZtrmm_v2_64 }
-    trsm in level3 (side: side, fill: fill, operation: operation, diagonal: diagonal, m: dim, n: dim, alpha: input, a: input, lda: dim, b: output, ldb: dim)
-        { cublasStrsm_v2 cublasStrsm_v2_64, cublasDtrsm_v2 cublasDtrsm_v2_64,
-          cublasCtrsm_v2 cublasCtrsm_v2_64, cublasZtrsm_v2 cublasZtrsm_v2_64 }
-    geam in level3 (operation_a: operation, operation_b: operation, m: dim, n: dim, alpha: input, a: input, lda: dim, beta: input, b: input, ldb: dim, c: output, ldc: dim)
-        { cublasSgeam cublasSgeam_64, cublasDgeam cublasDgeam_64,
-          cublasCgeam cublasCgeam_64, cublasZgeam cublasZgeam_64 }
-    dgmm in level3 (side: side, m: dim, n: dim, a: input, lda: dim, x: input, incx: dim, c: output, ldc: dim)
-        { cublasSdgmm cublasSdgmm_64, cublasDdgmm cublasDdgmm_64,
-          cublasCdgmm cublasCdgmm_64, cublasZdgmm cublasZdgmm_64 }
-}
+curium_blas::for_each_routine!(routines);

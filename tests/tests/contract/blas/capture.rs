@@ -1,6 +1,8 @@
 //! cuBLAS in captures: operations become nodes, and the graph keeps the handle, the workspace and the operands.
 
-use curium_blas::{Blas, Error, Matrix, MatrixMut, Vector, VectorMut};
+use curium_blas::{
+    Banded, Blas, Diagonal, Error, Matrix, MatrixMut, ModifiedRotation, Packed, PackedMut, Triangle, Vector, VectorMut,
+};
 use curium_driver::Graph;
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -112,5 +114,52 @@ fn handles_move_to_other_threads_and_streams_wait_for_each_other() {
         });
         assert_eq!(y.to_vec().expect("it can be read"), [4.0; 8]);
         assert!(simulator.reports().is_empty(), "{:?}", simulator.reports());
+    });
+}
+
+#[test]
+fn rotations_are_computed_in_a_capture_and_their_parameters_are_kept() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut x = DeviceBuffer::from_slice(&stream, &[3.0_f32]).expect("memory suffices");
+        let mut y = DeviceBuffer::from_slice(&stream, &[4.0_f32]).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| {
+            let mut blas = blas_on(scope);
+            let rotation = blas.rotg(3.0_f32, 4.0)?;
+            let (x, y) = (&mut VectorMut::new(&mut x), &mut VectorMut::new(&mut y));
+            blas.rot(x, y, rotation.cosine, rotation.sine)?;
+            blas.rot_real(x, y, 0.0, 1.0)?;
+            blas.rotm(x, y, ModifiedRotation::UnitDiagonal { h21: 2.0, h12: 1.0 })
+        });
+        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is right");
+        executable.launch(&stream).expect("it can be launched");
+        // (3, 4), (5, 0), (0, -5), (-5, -5): the last one is (0 - 5, 2 * 0 - 5).
+        let (x, y) = (x.to_vec().expect("it can be read")[0], y.to_vec().expect("it can be read")[0]);
+        assert!((x + 5.0).abs() < 1e-5 && (y + 5.0).abs() < 1e-5, "({x}, {y})");
+    });
+}
+
+#[test]
+fn banded_and_packed_operations_are_captured() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let bands = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0]).expect("memory suffices");
+        let ones = DeviceBuffer::from_slice(&stream, &[1.0_f32, 1.0]).expect("memory suffices");
+        let mut packed = DeviceBuffer::<f32>::zeroed(&stream, 3).expect("memory suffices");
+        let mut y = DeviceBuffer::<f32>::zeroed(&stream, 2).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| {
+            let mut blas = blas_on(scope);
+            let (band, x) = (Banded::column_major(&bands, 2, 2, 0, 0)?, Vector::new(&ones));
+            blas.spr(1.0, x, &mut PackedMut::column_major(&mut packed, 2, Triangle::Upper)?)?;
+            let y = &mut VectorMut::new(&mut y);
+            blas.gbmv(1.0, band, x, 1.0, y)?;
+            blas.tbsv(Triangle::Upper, Diagonal::Stored, band, y)?;
+            blas.spmv(1.0, Packed::column_major(&packed, 2, Triangle::Upper)?, x, 1.0, y)
+        });
+        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is right");
+        drop((bands, ones));
+        (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
+        // The first launch gives 2 / 2 + 2, the second (2 + 3) / 2 + 4.
+        assert_eq!(y.to_vec().expect("it can be read"), [6.5, 6.5]);
     });
 }

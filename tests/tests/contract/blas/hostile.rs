@@ -1,8 +1,8 @@
 //! Bad operands are errors with their shapes before the library is called.
 
 use curium_blas::{
-    Batches, Blas, Complex32, Diagonal, Error, Matrix, MatrixLayout, MatrixMut, Result, Side, Triangle, Vector,
-    VectorMut,
+    BandLayout, Banded, Batches, Blas, Complex32, Diagonal, Error, Matrix, MatrixLayout, MatrixMut, ModifiedRotation,
+    Packed, PackedMut, Result, Side, Triangle, Vector, VectorMut,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
@@ -12,7 +12,7 @@ use curium_tests::{on_driver, on_simulator};
 use super::{blas_on, cublas};
 
 #[track_caller]
-fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
+pub(super) fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
     let Err(Error::Shape(error)) = result else { panic!("the operands are not refused") };
     let text = error.to_string();
     assert!(parts.iter().all(|part| text.contains(part)), "{text} without one of {parts:?}");
@@ -33,6 +33,59 @@ fn views_that_leave_their_memory_are_refused() {
         assert_refused(Vector::strided(&buffer, 4, 4), &["4 elements, stride 4, 11 available"]);
         assert_refused(Vector::strided(&buffer, 4, 0), &["stride is 0"]);
         assert_refused(VectorMut::strided(&mut buffer, usize::MAX, 2), &["memory too small"]);
+    });
+}
+
+#[test]
+fn banded_and_packed_views_that_leave_their_memory_are_refused() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 11).expect("memory suffices");
+        assert_refused(Banded::column_major(&buffer, 9, 4, 1, 1), &["12 elements, 11 available"]);
+        assert_refused(Banded::row_major(&buffer, 4, 9, 2, 0), &["12 elements, 11 available"]);
+        assert!(Banded::column_major(&buffer, 9, 3, 1, 1).is_ok());
+        let overlapping = BandLayout::row_major(2, 2, 1, 1).with_leading_dimension(2);
+        assert_refused(Banded::new(&buffer, overlapping), &["leading dimension too small", "at least 3"]);
+        assert_refused(Banded::column_major(&buffer, 2, 2, usize::MAX, usize::MAX), &["too many"]);
+        assert_refused(Banded::row_major(&buffer, usize::MAX, 2, 0, 1), &["too many"]);
+        assert_refused(Packed::column_major(&buffer, 5, Triangle::Upper), &["5 × 5: 15 elements, 11 available"]);
+        assert_refused(Packed::row_major(&buffer, usize::MAX, Triangle::Upper), &["too many"]);
+        assert_refused(PackedMut::row_major(&mut buffer, usize::MAX - 1, Triangle::Upper), &["too many"]);
+        assert_refused(PackedMut::column_major(&mut buffer, 5, Triangle::Lower), &["15 elements"]);
+        assert!(PackedMut::column_major(&mut buffer, 4, Triangle::Lower).is_ok());
+    });
+}
+
+#[test]
+fn shapes_of_banded_and_packed_matrices_and_rotations_that_do_not_agree_are_refused() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut blas = blas_on(&stream);
+        let buffer = DeviceBuffer::<f64>::zeroed(&stream, 12).expect("memory suffices");
+        let mut result = DeviceBuffer::<f64>::zeroed(&stream, 3).expect("memory suffices");
+        let mut packed_result = DeviceBuffer::<f64>::zeroed(&stream, 3).expect("memory suffices");
+        let mut short = DeviceBuffer::<f64>::zeroed(&stream, 2).expect("memory suffices");
+        let wide = Banded::column_major(&buffer, 3, 4, 1, 1).expect("it fits");
+        let packed = Packed::column_major(&buffer, 2, Triangle::Upper).expect("it fits");
+        let p = &mut PackedMut::column_major(&mut packed_result, 2, Triangle::Upper).expect("it fits");
+        let x = Vector::strided(&buffer, 3, 1).expect("it fits");
+        let (y, z) = (&mut VectorMut::new(&mut result), &mut VectorMut::new(&mut short));
+        let (upper, unit) = (Triangle::Upper, Diagonal::Unit);
+        assert_refused(blas.gbmv(1.0, wide, x, 0.0, y), &["Blas::gbmv", "the matrix is 3 × 4"]);
+        assert_refused(blas.hbmv(1.0, upper, wide, x, 0.0, y), &["Blas::hbmv", "not square (3 × 4)"]);
+        assert_refused(blas.sbmv(1.0, upper, wide, x, 0.0, y), &["Blas::sbmv", "not square (3 × 4)"]);
+        assert_refused(blas.tbmv(upper, unit, wide, y), &["Blas::tbmv", "not square (3 × 4)"]);
+        assert_refused(blas.tbsv(upper, unit, wide, y), &["Blas::tbsv", "not square (3 × 4)"]);
+        assert_refused(blas.hpmv(1.0, packed, x, 0.0, y), &["Blas::hpmv", "the matrix is 2 × 2"]);
+        assert_refused(blas.spmv(1.0, packed, x, 0.0, y), &["Blas::spmv", "the matrix is 2 × 2"]);
+        assert_refused(blas.hpr(1.0, x, p), &["Blas::hpr", "the matrix is 2 × 2"]);
+        assert_refused(blas.spr(1.0, x, p), &["Blas::spr", "the matrix is 2 × 2"]);
+        assert_refused(blas.hpr2(1.0, x, x, p), &["Blas::hpr2", "the matrix is 2 × 2"]);
+        assert_refused(blas.spr2(1.0, x, x, p), &["Blas::spr2", "the matrix is 2 × 2"]);
+        assert_refused(blas.tpmv(unit, packed, y), &["Blas::tpmv", "the matrix is 2 × 2"]);
+        assert_refused(blas.tpsv(unit, packed, y), &["Blas::tpsv", "the matrix is 2 × 2"]);
+        assert_refused(blas.rot_real(y, z, 1.0, 0.0), &["Blas::rot_real", "x has 3 elements, y has 2"]);
+        assert_refused(blas.rotm(y, z, ModifiedRotation::Identity), &["Blas::rotm", "x has 3 elements, y has 2"]);
     });
 }
 

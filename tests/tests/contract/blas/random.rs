@@ -1,6 +1,9 @@
 //! Random matrices and vectors in device memory: shapes, orders, leading dimensions, transpositions and conjugations.
 
-use curium_blas::{Complex64, Matrix, MatrixLayout, MatrixMut, Order, Vector, VectorMut};
+use curium_blas::{
+    BandLayout, Banded, Complex64, Matrix, MatrixLayout, MatrixMut, Order, Packed, PackedMut, Triangle, Vector,
+    VectorMut,
+};
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
 
@@ -67,6 +70,20 @@ impl<T: Number> RandomMatrix<T> {
             MatrixLayout::column_major(of_layout, other)
         };
         let layout = layout.with_leading_dimension(layout.leading_dimension() + random.below(3));
+        Self::of_layout(random, stream, layout, (is_transposed, is_conjugated))
+    }
+
+    /// Creates another matrix with the same layout.
+    pub(super) fn another(&self, random: &mut Random, stream: &Stream) -> Self {
+        Self::of_layout(random, stream, self.layout, (self.is_transposed, self.is_conjugated))
+    }
+
+    fn of_layout(
+        random: &mut Random,
+        stream: &Stream,
+        layout: MatrixLayout,
+        (is_transposed, is_conjugated): (bool, bool),
+    ) -> Self {
         let span = layout.span().expect("it is small");
         let elements: Vec<T> = (0..span + random.below(3)).map(|_| random.number()).collect();
         let host = host_of(&elements, layout, is_transposed, is_conjugated);
@@ -130,5 +147,118 @@ impl<T: Number> RandomVector<T> {
     pub(super) fn now(&self) -> Host {
         let elements = self.buffer.to_vec().expect("the operation succeeded");
         Host::from_fn(self.len, 1, |row, _| elements[row * self.stride].wide())
+    }
+}
+
+/// A random banded matrix in device memory, as a view shows it, and as it is on the host. Places outside of the matrix are not numbers.
+pub(super) struct RandomBanded<T> {
+    buffer: DeviceBuffer<T>,
+    layout: BandLayout,
+    is_transposed: bool,
+    is_conjugated: bool,
+    pub(super) host: Host,
+}
+
+impl<T: Number> RandomBanded<T> {
+    /// Creates a matrix with these sizes in the view.
+    pub(super) fn new(random: &mut Random, stream: &Stream, rows: usize, columns: usize) -> Self {
+        let (lower, upper, extra) = (random.below(4), random.below(4), random.below(3));
+        let (is_transposed, is_conjugated, is_by_rows) = (random.flip(), random.below(4) == 0, random.flip());
+        let (rows, columns) = if is_transposed { (columns, rows) } else { (rows, columns) };
+        let create = if is_by_rows { BandLayout::row_major } else { BandLayout::column_major };
+        let ld = lower + upper + 1 + extra;
+        let layout = create(rows, columns, lower, upper).with_leading_dimension(ld);
+        let lines = if is_by_rows { rows } else { columns };
+        let mut elements = vec![T::narrow(Complex64::new(f64::NAN, f64::NAN)); ld * (lines - 1) + lower + upper + 1];
+        let mut stored = Host::from_fn(rows, columns, |_, _| Complex64::new(0.0, 0.0));
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            if column + lower >= row && row + upper >= column {
+                let value: T = random.number();
+                let place =
+                    if is_by_rows { row * ld + lower + column - row } else { column * ld + upper + row - column };
+                elements[place] = value;
+                stored.set(row, column, if is_conjugated { value.wide().conj() } else { value.wide() });
+            }
+        }
+        let host = if is_transposed { stored.transposed() } else { stored };
+        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        Self { buffer, layout, is_transposed, is_conjugated, host }
+    }
+
+    pub(super) fn view(&self) -> Banded<'_, T> {
+        let matrix = Banded::new(&self.buffer, self.layout).expect("it fits");
+        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
+        if self.is_conjugated { matrix.conjugated() } else { matrix }
+    }
+}
+
+/// A random packed triangle in device memory, as a view shows it, and as it is on the host, with zeros in the other triangle.
+pub(super) struct RandomPacked<T> {
+    buffer: DeviceBuffer<T>,
+    size: usize,
+    /// The triangle that is stored.
+    stored: Triangle,
+    is_by_rows: bool,
+    is_transposed: bool,
+    is_conjugated: bool,
+    pub(super) host: Host,
+}
+
+impl<T: Number> RandomPacked<T> {
+    pub(super) fn new(random: &mut Random, stream: &Stream, size: usize) -> Self {
+        let is_conjugated = random.below(4) == 0;
+        Self { is_conjugated, ..Self::result(random, stream, size) }.refreshed()
+    }
+
+    /// Creates a matrix for a result, which is not conjugated.
+    pub(super) fn result(random: &mut Random, stream: &Stream, size: usize) -> Self {
+        let stored = if random.flip() { Triangle::Upper } else { Triangle::Lower };
+        let (is_by_rows, is_transposed) = (random.flip(), random.flip());
+        let elements: Vec<T> = (0..size * (size + 1) / 2).map(|_| random.number()).collect();
+        let buffer = DeviceBuffer::from_slice(stream, &elements).expect("memory suffices");
+        let host = Host::from_fn(0, 0, |_, _| Complex64::new(0.0, 0.0));
+        Self { buffer, size, stored, is_by_rows, is_transposed, is_conjugated: false, host }.refreshed()
+    }
+
+    fn refreshed(mut self) -> Self {
+        self.host = self.now();
+        self
+    }
+
+    /// Returns the triangle that the view shows.
+    pub(super) fn triangle(&self) -> Triangle {
+        if (self.stored == Triangle::Upper) == self.is_transposed { Triangle::Lower } else { Triangle::Upper }
+    }
+
+    pub(super) fn view(&self) -> Packed<'_, T> {
+        let create = if self.is_by_rows { Packed::row_major } else { Packed::column_major };
+        let matrix = create(&self.buffer, self.size, self.stored).expect("it fits");
+        let matrix = if self.is_transposed { matrix.transposed() } else { matrix };
+        if self.is_conjugated { matrix.conjugated() } else { matrix }
+    }
+
+    pub(super) fn view_mut(&mut self) -> PackedMut<'_, T> {
+        let create = if self.is_by_rows { PackedMut::row_major } else { PackedMut::column_major };
+        let matrix = create(&mut self.buffer, self.size, self.stored).expect("it fits");
+        if self.is_transposed { matrix.transposed() } else { matrix }
+    }
+
+    /// Returns the matrix as it is on the device now.
+    pub(super) fn now(&self) -> Host {
+        let elements = self.buffer.to_vec().expect("the operation succeeded");
+        let mut elements = elements.into_iter().map(Number::wide);
+        let mut stored = Host::from_fn(self.size, self.size, |_, _| Complex64::new(0.0, 0.0));
+        for line in 0..self.size {
+            for place in 0..self.size {
+                let (row, column) = if self.is_by_rows { (line, place) } else { (place, line) };
+                if (self.stored == Triangle::Upper && row <= column)
+                    || (self.stored == Triangle::Lower && row >= column)
+                {
+                    let value = elements.next().expect("there is an element for each place");
+                    stored.set(row, column, if self.is_conjugated { value.conj() } else { value });
+                }
+            }
+        }
+        if self.is_transposed { stored.transposed() } else { stored }
     }
 }

@@ -67,6 +67,10 @@ impl Host {
         self.elements[row * self.columns + column]
     }
 
+    pub(super) fn set(&mut self, row: usize, column: usize, value: Complex64) {
+        self.elements[row * self.columns + column] = value;
+    }
+
     pub(super) fn transposed(&self) -> Self {
         Self::from_fn(self.columns, self.rows, |row, column| self.at(column, row))
     }

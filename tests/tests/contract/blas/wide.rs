@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 
 use curium_blas::{
-    Batches, Blas, Complex32, Complex64, Diagonal, Error, Matrix, MatrixLayout, MatrixMut, Result, Side, Triangle,
-    Vector, VectorMut,
+    BandLayout, Banded, Batches, Blas, Complex32, Complex64, Diagonal, Error, Matrix, MatrixLayout, MatrixMut,
+    ModifiedRotation, Packed, PackedMut, RealElement, Result, Side, Triangle, Vector, VectorMut,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -31,6 +31,9 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
     let c = &mut MatrixMut::new(&mut result, layout)?;
     let (up, left, stored) = (Triangle::Upper, Side::Left, Diagonal::Stored);
+    let band = Banded::new(&from, BandLayout::column_major(1, 1, 0, 0).with_leading_dimension(FAR))?;
+    let mut packed_result = buffers()?;
+    let (packed, p) = (Packed::column_major(&from, 1, up)?, &mut PackedMut::column_major(&mut packed_result, 1, up)?);
     let batches = Batches { count: 1, stride_a: 0, stride_b: 0, stride_c: 1 };
     Ok(vec![
         blas.axpy(one, x, y),
@@ -39,6 +42,7 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
         blas.copy(x, y),
         blas.swap(y, z),
         blas.rot(y, z, real, one),
+        blas.rot_real(y, z, real, real),
         blas.dot(x, x).map(drop),
         blas.dot_conjugated(x, x).map(drop),
         blas.nrm2(x).map(drop),
@@ -56,7 +60,17 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
         blas.her2(one, x, x, up, c),
         blas.trmv(up, stored, a, y),
         blas.trsv(up, stored, a, y),
+        blas.gbmv(one, band, x, one, y),
+        blas.hbmv(one, up, band, x, one, y),
+        blas.tbmv(up, stored, band, y),
+        blas.tbsv(up, stored, band, y),
+        blas.hpmv(one, packed, x, one, y),
+        blas.hpr(real, x, p),
+        blas.hpr2(one, x, x, p),
+        blas.tpmv(stored, packed, y),
+        blas.tpsv(stored, packed, y),
         blas.gemm(one, a, a, one, c),
+        blas.gemm_batched(one, &[a], &[a], one, std::slice::from_mut(c)),
         blas.gemm_strided_batched(one, a, a, one, c, batches),
         blas.geam(one, a, one, a, c),
         blas.dgmm(left, a, x, c),
@@ -68,12 +82,23 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
         blas.her2k(one, a, a, real, up, c),
         blas.trmm(one, left, up, stored, a, a, c),
         blas.trsm(one, left, up, stored, a, c),
+        blas.trsm_batched(one, left, up, stored, &[a], std::slice::from_mut(c)),
     ])
 }
 
+/// Calls every operation for real numbers only with a distance beyond 32 bits.
+fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
+    let stream = blas.stream().clone();
+    let buffers = || DeviceBuffer::from_slice(&stream, &[T::ONE]);
+    let (mut first, mut second) = (buffers()?, buffers()?);
+    let y = &mut VectorMut::strided(&mut first, 1, FAR)?;
+    let z = &mut VectorMut::strided(&mut second, 1, FAR)?;
+    Ok(vec![blas.rotm(y, z, ModifiedRotation::Identity)])
+}
+
 /// Returns the functions that the calls miss.
-fn missed<T: Number>(blas: &mut Blas) -> BTreeSet<&'static str> {
-    let results = calls::<T>(blas).expect("the views fit");
+fn missed(results: Result<Vec<Result<()>>>) -> BTreeSet<&'static str> {
+    let results = results.expect("the views fit");
     let function = |result: Result<()>| match result {
         Err(Error::Missing(error)) => error.function,
         other => panic!("{other:?} with a function that the library lacks"),
@@ -86,10 +111,12 @@ fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
     on_simulator(Config::new(), |test, _| {
         let (_, wide) = listed();
         let mut blas = Blas::new(&without(&wide), &test.stream()).expect("a handle can be created");
-        let mut reached = missed::<f32>(&mut blas);
-        reached.extend(missed::<f64>(&mut blas));
-        reached.extend(missed::<Complex32>(&mut blas));
-        reached.extend(missed::<Complex64>(&mut blas));
+        let mut reached = missed(calls::<f32>(&mut blas));
+        reached.extend(missed(calls::<f64>(&mut blas)));
+        reached.extend(missed(calls::<Complex32>(&mut blas)));
+        reached.extend(missed(calls::<Complex64>(&mut blas)));
+        reached.extend(missed(real_calls::<f32>(&mut blas)));
+        reached.extend(missed(real_calls::<f64>(&mut blas)));
         assert_eq!(wide.symmetric_difference(&reached).collect::<Vec<_>>(), Vec::<&&str>::new());
     });
 }
@@ -98,8 +125,11 @@ fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
 fn functions_with_64_bit_sizes_compute_as_the_others_do() {
     on_simulator(Config::new(), |test, _| {
         let mut blas = Blas::new(&cublas(), &test.stream()).expect("a handle can be created");
-        for result in calls::<f32>(&mut blas).expect("the views fit") {
-            result.expect("the library has the function");
+        for results in [calls::<f32>(&mut blas), real_calls::<f32>(&mut blas)] {
+            results
+                .expect("the views fit")
+                .into_iter()
+                .for_each(|result| result.expect("the library has the function"));
         }
         let x = DeviceBuffer::from_slice(&test.stream(), &[3.0_f32]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&test.stream(), &[4.0_f32]).expect("memory suffices");

@@ -5,9 +5,10 @@
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t, cublasSideMode_t};
 
 use super::super::call::Access::{Read, ReadWrite, Write};
-use super::super::call::Other;
 use super::super::dense::Transform;
-use super::super::{Call, Number, Result, size};
+use super::super::memory::Memory;
+use super::super::operand::{Other, Storage, TriangleOperand};
+use super::super::{Call, Dense, Number, Result, size};
 use super::is_left;
 
 pub(in super::super) unsafe fn trmm<T: Number>(
@@ -32,7 +33,7 @@ pub(in super::super) unsafe fn trmm<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, lda)?;
+    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, Storage::Full(lda))?;
     let b = call.matrix(Read, b, (m, n), ldb)?;
     let c = call.matrix(Write, c.cast_const(), (m, n), ldc)?;
     call.enqueue(move |memory| {
@@ -62,20 +63,30 @@ pub(in super::super) unsafe fn trsm<T: Number>(
     }
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
-    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, lda)?;
+    let a = call.triangle(Read, fill, diagonal, a, if is_left { m } else { n }, Storage::Full(lda))?;
     let b = call.matrix(ReadWrite, b.cast_const(), (m, n), ldb)?;
     call.enqueue(move |memory| {
-        let is_upper = a.is_upper() != transform.flips();
-        let a = memory.triangle::<T>(a, Other::Zero).transformed(transform);
         let right = memory.matrix::<T>(b).scaled(memory.scalar(alpha));
-        let result = if is_left {
-            a.solve(is_upper, right)
-        } else {
-            // z · a = b is transposed(a) · transposed(z) = transposed(b).
-            let transposed = right.transformed(Transform::Transposition);
-            let solved = a.transformed(Transform::Transposition).solve(!is_upper, transposed);
-            solved.transformed(Transform::Transposition)
-        };
+        let result = solution(memory, a, transform, is_left, right);
         memory.set_matrix(b, &result);
     })
+}
+
+/// Returns the solution of a · z = right, or of z · a = right.
+pub(super) fn solution<T: Number>(
+    memory: &Memory<'_>,
+    a: TriangleOperand,
+    transform: Transform,
+    is_left: bool,
+    right: Dense<T>,
+) -> Dense<T> {
+    let is_upper = a.is_upper() != transform.flips();
+    let a = memory.triangle::<T>(a, Other::Zero).transformed(transform);
+    if is_left {
+        return a.solve(is_upper, right);
+    }
+    // z · a = b is transposed(a) · transposed(z) = transposed(b).
+    let transposed = right.transformed(Transform::Transposition);
+    let solved = a.transformed(Transform::Transposition).solve(!is_upper, transposed);
+    solved.transformed(Transform::Transposition)
 }

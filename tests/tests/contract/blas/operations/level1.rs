@@ -1,6 +1,7 @@
 //! Checks of operations on vectors.
 
-use curium_blas::{Blas, Complex64, Result};
+use curium_blas::{Blas, Complex64, ModifiedRotation, RealElement, Result};
+use curium_tests::uses_cuda;
 
 use super::super::random::{Random, RandomVector};
 use super::super::reference::{Host, Number};
@@ -56,6 +57,84 @@ pub(super) fn rot<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()>
     let rotated = (x.host.scaled(cosine).plus(&y.host.scaled(sine)), y.host.scaled(cosine).plus(&x.host.scaled(-sine)));
     x.now().assert_is::<T>(&rotated.0, 3, "rot");
     y.now().assert_is::<T>(&rotated.1, 3, "rot");
+    Ok(())
+}
+
+pub(super) fn rot_real<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let (cosine, sine) = (Complex64::new(0.6, 0.0), Complex64::new(-0.8, 0.0));
+    blas.rot_real(&mut x.view_mut(), &mut y.view_mut(), T::real(0.6), T::real(-0.8))?;
+    let rotated = (x.host.scaled(cosine).plus(&y.host.scaled(sine)), y.host.scaled(cosine).plus(&x.host.scaled(-sine)));
+    x.now().assert_is::<T>(&rotated.0, 3, "rot_real");
+    y.now().assert_is::<T>(&rotated.1, 3, "rot_real");
+    Ok(())
+}
+
+/// Checks the rotation of the point that it was computed for.
+pub(super) fn rotg<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let zero = T::narrow(Complex64::new(0.0, 0.0));
+    let (a, b) = match random.below(6) {
+        0 => (random.number::<T>(), zero),
+        1 => (zero, random.number()),
+        _ => (random.number(), random.number()),
+    };
+    let found = blas.rotg(a, b)?;
+    let (a, b, c, s) = (a.wide(), b.wide(), of_real::<T>(found.cosine), found.sine.wide());
+    scalar(c * a + s * b).assert_is::<T>(&scalar(found.length.wide()), 4, "rotg");
+    scalar(c * b - s.conj() * a).assert_is::<T>(&scalar(Complex64::new(0.0, 0.0)), 4, "rotg");
+    scalar(Complex64::new(c.norm_sqr() + s.norm_sqr(), 0.0)).assert_is::<T>(
+        &scalar(Complex64::new(1.0, 0.0)),
+        4,
+        "rotg",
+    );
+    Ok(())
+}
+
+pub(super) fn rotm<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, n) = (blas.stream().clone(), sizes(random).0);
+    let (mut x, mut y) = (RandomVector::<T>::new(random, &stream, n), RandomVector::<T>::new(random, &stream, n));
+    let [h11, h21, h12, h22]: [T; 4] = std::array::from_fn(|_| random.number());
+    let one = Complex64::new(1.0, 0.0);
+    let (rotation, first, second) = match random.below(4) {
+        0 => (ModifiedRotation::Identity, [one, one * 0.0], [one * 0.0, one]),
+        1 => (ModifiedRotation::Full { h11, h21, h12, h22 }, [h11.wide(), h12.wide()], [h21.wide(), h22.wide()]),
+        2 => (ModifiedRotation::UnitDiagonal { h21, h12 }, [one, h12.wide()], [h21.wide(), one]),
+        _ => (ModifiedRotation::UnitAntidiagonal { h11, h22 }, [h11.wide(), one], [-one, h22.wide()]),
+    };
+    blas.rotm(&mut x.view_mut(), &mut y.view_mut(), rotation)?;
+    let expected = [first, second].map(|row| x.host.scaled(row[0]).plus(&y.host.scaled(row[1])));
+    x.now().assert_is::<T>(&expected[0], 3, "rotm");
+    y.now().assert_is::<T>(&expected[1], 3, "rotm");
+    assert_eq!(rotation.matrix().map(|row| row.map(Number::wide)), [first, second], "rotm");
+    Ok(())
+}
+
+/// Checks the matrix `h` by its definition: it turns the point to a second coordinate of 0, and transposed(h) · d' · h is d.
+pub(super) fn rotmg<T: Number + RealElement>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    // The reference implementation loses elements when it rescales twice, so only the simulated library is asked for that.
+    let most = if uses_cuda() { 4 } else { 40 };
+    let scale = |random: &mut Random| 2.0_f64.powi(random.below(2 * most) as i32 - most as i32);
+    let positive =
+        |random: &mut Random| T::narrow(Complex64::new((0.5 + random.below(100) as f64) * scale(random), 0.0));
+    let before = [positive(random), positive(random), random.number::<T>(), random.number::<T>()];
+    let [mut d1, mut d2, mut x1, y1] = before;
+    let h = blas.rotmg(&mut d1, &mut d2, &mut x1, y1)?.matrix().map(|row| row.map(|element| element.wide().re));
+    let ([old_d1, old_d2, old_x1, y1], [d1, d2, x1]) =
+        (before.map(|value| value.wide().re), [d1, d2, x1].map(|value| value.wide().re));
+    let near = |terms: [f64; 2], expected: f64| {
+        let size: f64 = terms.iter().map(|term| term.abs()).sum();
+        let error = (terms[0] + terms[1] - expected).abs();
+        assert!(
+            error <= 64.0 * T::EPSILON * (size + expected.abs()),
+            "rotmg: {terms:?} is not {expected} for {before:?}"
+        );
+    };
+    near([h[0][0] * old_x1, h[0][1] * y1], x1);
+    near([h[1][0] * old_x1, h[1][1] * y1], 0.0);
+    near([h[0][0] * h[0][0] * d1, h[1][0] * h[1][0] * d2], old_d1);
+    near([h[0][1] * h[0][1] * d1, h[1][1] * h[1][1] * d2], old_d2);
+    near([h[0][0] * h[0][1] * d1, h[1][0] * h[1][1] * d2], 0.0);
     Ok(())
 }
 

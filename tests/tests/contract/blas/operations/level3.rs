@@ -1,6 +1,7 @@
 //! Checks of operations on matrices.
 
-use curium_blas::{Batches, Blas, Complex64, Diagonal, Matrix, MatrixMut, Result, Side};
+use curium_blas::{Batches, Blas, Complex64, Diagonal, GemmGroup, Grouped, Matrix, MatrixMut, Result, Side};
+use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
 
 use super::super::random::{Random, RandomMatrix, RandomVector};
@@ -165,5 +166,101 @@ pub(super) fn trsm<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()
     blas.trsm(alpha, side, triangle, Diagonal::Unit, a.view(), &mut b.view_mut())?;
     let found = product(side, &triangular(&a.host, triangle, Diagonal::Unit), &b.now());
     found.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm");
+    Ok(())
+}
+
+/// Returns a matrix and others with its layout.
+fn alike<T: Number>(
+    random: &mut Random,
+    stream: &Stream,
+    first: RandomMatrix<T>,
+    count: usize,
+) -> Vec<RandomMatrix<T>> {
+    let mut all = vec![first];
+    while all.len() < count {
+        all.push(all[0].another(random, stream));
+    }
+    all
+}
+
+pub(super) fn gemm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, (m, n, k), count) = (blas.stream().clone(), sizes(random), 1 + random.below(4));
+    let (alpha, beta) = (random.number::<T>(), random.number::<T>());
+    let a = RandomMatrix::<T>::new(random, &stream, m, k);
+    // The same factor may stand in each product.
+    let a = if random.flip() { vec![a] } else { alike(random, &stream, a, count) };
+    let b = RandomMatrix::<T>::new(random, &stream, k, n);
+    let b = alike(random, &stream, b, count);
+    let c = RandomMatrix::<T>::result(random, &stream, m, n);
+    let mut c = alike(random, &stream, c, count);
+    let left: Vec<_> = (0..count).map(|index| a[index % a.len()].view()).collect();
+    let right: Vec<_> = b.iter().map(RandomMatrix::view).collect();
+    let mut results: Vec<_> = c.iter_mut().map(RandomMatrix::view_mut).collect();
+    blas.gemm_batched(alpha, &left, &right, beta, &mut results)?;
+    for (index, c) in c.iter().enumerate() {
+        let product = a[index % a.len()].host.times(&b[index].host);
+        let expected = product.scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
+        c.now().assert_is::<T>(&expected, k, "gemm_batched");
+    }
+    Ok(())
+}
+
+/// As for `trsv`.
+pub(super) fn trsm_batched<T: Number>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let (stream, alpha, triangle) = (blas.stream().clone(), random.number::<T>(), triangle(random));
+    let (m, n, side) = (1 + random.below(4), 1 + random.below(4), if random.flip() { Side::Left } else { Side::Right });
+    let (size, count) = (if side == Side::Left { m } else { n }, 1 + random.below(4));
+    let a = RandomMatrix::<T>::new(random, &stream, size, size);
+    let a = alike(random, &stream, a, count);
+    let b = RandomMatrix::<T>::result(random, &stream, m, n);
+    let mut b = alike(random, &stream, b, count);
+    let left: Vec<_> = a.iter().map(RandomMatrix::view).collect();
+    let mut results: Vec<_> = b.iter_mut().map(RandomMatrix::view_mut).collect();
+    blas.trsm_batched(alpha, side, triangle, Diagonal::Unit, &left, &mut results)?;
+    for (a, b) in a.iter().zip(&b) {
+        let found = product(side, &triangular(&a.host, triangle, Diagonal::Unit), &b.now());
+        found.assert_is::<T>(&b.host.scaled(alpha.wide()), 16 * size, "trsm_batched");
+    }
+    Ok(())
+}
+
+/// The operands of a group.
+struct Group<T> {
+    factors: (T, T),
+    a: Vec<RandomMatrix<T>>,
+    b: Vec<RandomMatrix<T>>,
+    c: Vec<RandomMatrix<T>>,
+}
+
+fn views<T: Number>(matrices: &[RandomMatrix<T>]) -> Vec<Matrix<'_, T>> {
+    matrices.iter().map(RandomMatrix::view).collect()
+}
+
+pub(super) fn gemm_grouped<T: Number + Grouped<Scale = T>>(blas: &mut Blas, random: &mut Random) -> Result<()> {
+    let stream = blas.stream().clone();
+    let mut groups = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let ((m, n, k), count) = (sizes(random), random.below(4));
+        let a = RandomMatrix::<T>::new(random, &stream, m, k);
+        let b = RandomMatrix::<T>::new(random, &stream, k, n);
+        let c = RandomMatrix::<T>::result(random, &stream, m, n);
+        let [mut a, mut b, mut c] = [a, b, c].map(|first| alike(random, &stream, first, count));
+        // A group may be empty.
+        [&mut a, &mut b, &mut c].into_iter().for_each(|all| all.truncate(count));
+        groups.push(Group { factors: (random.number(), random.number()), a, b, c });
+    }
+    let views = groups.iter_mut().map(|group| {
+        let c: Vec<_> = group.c.iter_mut().map(RandomMatrix::view_mut).collect();
+        (group.factors, views(&group.a), views(&group.b), c)
+    });
+    let mut views: Vec<_> = views.collect();
+    let parameters = views.iter_mut().map(|((alpha, beta), a, b, c)| GemmGroup { alpha: *alpha, a, b, beta: *beta, c });
+    blas.gemm_grouped(&mut parameters.collect::<Vec<_>>())?;
+    for Group { factors: (alpha, beta), a, b, c } in &groups {
+        for ((a, b), c) in a.iter().zip(b).zip(c) {
+            let expected = a.host.times(&b.host).scaled(alpha.wide()).plus(&c.host.scaled(beta.wide()));
+            c.now().assert_is::<T>(&expected, 9, "gemm_grouped");
+        }
+    }
     Ok(())
 }

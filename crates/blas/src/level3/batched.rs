@@ -1,0 +1,188 @@
+//! Operations on batches of matrices anywhere in memory.
+
+use curium_driver::sys::{CUdeviceptr, call};
+
+use super::product::{Product, as_stored};
+use super::product_agrees;
+use super::triangular::fits;
+use crate::element::Element;
+use crate::error::{Result, ShapeError};
+use crate::level1::mode_of;
+use crate::level2::operation_of;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::operand::{Aligned, Each, Factor as _, ScalarArgument};
+use crate::stored::Stored;
+use crate::sys::cublasMath_t;
+use crate::triangle::{Diagonal, Side, Triangle};
+use crate::vector::Vector;
+use crate::{Blas, address};
+
+impl Blas {
+    /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
+    ///
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A factor may stand in a batch several times.
+    ///
+    /// CUDA: `cublas<t>gemmBatched`, and a copy of the pointers to device memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if the batches have different lengths, or if the matrices of a batch
+    /// differ. With [`MathMode::Tf32`](crate::MathMode::Tf32), matrices of `f32` and `Complex32` must be aligned to
+    /// 16 bytes.
+    #[doc(alias = "cublasSgemmBatched")]
+    pub fn gemm_batched<T: Element, S: ScalarArgument<T>>(
+        &mut self,
+        alpha: S,
+        a: &[Matrix<'_, T>],
+        b: &[Matrix<'_, T>],
+        beta: S,
+        c: &mut [MatrixMut<'_, T>],
+    ) -> Result<()> {
+        const OPERATION: &str = "Blas::gemm_batched";
+        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else { return Ok(()) };
+        product_agrees(OPERATION, of_a, of_b, of_c)?;
+        if of_c.is_empty() {
+            return Ok(());
+        }
+        let (mut a, mut b): (Vec<_>, Vec<_>) = a.iter().zip(b).map(|(a, b)| as_stored(*a, *b, of_c)).unzip();
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
+        let Product { operations: (on_a, on_b), sizes: (m, n, k), leading: (lda, ldb, ldc) } = product;
+        let addresses = addresses(&a, &b, c);
+        self.expect_vector_alignment::<T>(OPERATION, &addresses)?;
+        let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
+        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+        let pointers = self.pointers(OPERATION, &addresses)?;
+        let [left, right, to] = thirds(pointers.as_pointer().as_raw(), count);
+        let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let operands: &mut [&mut dyn crate::Operand] =
+            &mut [&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c];
+        self.enqueue(OPERATION, mode, operands, |api, raw| {
+            let (a, b, c) = (address(left).cast(), address(right).cast(), address(to).cast());
+            // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
+            // the factors are where the mode requires.
+            unsafe {
+                T::gemm_batched(api, raw, on_a, on_b, m, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc, count)
+            }
+        })
+    }
+
+    /// Solves `a` · `z` = `alpha` · `b` for batches of matrices anywhere in memory, or `z` · `a` = `alpha` · `b` if the side is the right
+    /// one, and stores each `z` in its `b`.
+    ///
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A triangular matrix may stand in its batch
+    /// several times.
+    ///
+    /// CUDA: `cublas<t>trsmBatched`, and a copy of the pointers to device memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::trsm`], or if the batches have different lengths, or if the matrices of a batch
+    /// differ.
+    #[doc(alias = "cublasStrsmBatched")]
+    pub fn trsm_batched<T: Element>(
+        &mut self,
+        alpha: impl ScalarArgument<T>,
+        side: Side,
+        triangle: Triangle,
+        diagonal: Diagonal,
+        a: &[Matrix<'_, T>],
+        b: &mut [MatrixMut<'_, T>],
+    ) -> Result<()> {
+        const OPERATION: &str = "Blas::trsm_batched";
+        same_count(OPERATION, &[("a", a.len()), ("b", b.len())])?;
+        let of_a = common(OPERATION, "a", a.iter().map(|matrix| matrix.stored))?;
+        let result = common(OPERATION, "b", b.iter().map(|matrix| matrix.stored))?;
+        let Some((of_a, result)) = of_a.zip(result) else { return Ok(()) };
+        fits(OPERATION, side, of_a, result)?;
+        if result.is_empty() {
+            return Ok(());
+        }
+        let mut a = a.to_vec();
+        if result.is_transposed {
+            a.iter_mut().for_each(|a| *a = a.transposed());
+        }
+        let (stored, count) = (a[0].stored, b.len());
+        let triangle = if result.is_transposed { triangle.flipped() } else { triangle };
+        let (side, fill, diagonal) = (side.of(result), triangle.of(stored), diagonal.to_raw());
+        let (transform, m, n) = (operation_of(OPERATION, stored)?, result.length, result.count);
+        let (lda, ldb) = (stored.leading_dimension, result.leading_dimension);
+        let mut alpha = Aligned(alpha);
+        let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
+        let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
+        let [from, to, _] = thirds(pointers.as_pointer().as_raw(), count);
+        let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(b));
+        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut pointers, &mut a, &mut b], |api, raw| {
+            let (a, b) = (address(from).cast(), address(to).cast());
+            // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
+            // the factor is where the mode requires.
+            unsafe { T::trsm_batched(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb, count) }
+        })
+    }
+
+    /// Checks that vector loads can read matrices of 32-bit numbers if they are used: cuBLAS does not check the alignment of batches.
+    fn expect_vector_alignment<T: Element>(
+        &mut self,
+        operation: &'static str,
+        addresses: &[CUdeviceptr],
+    ) -> Result<()> {
+        if size_of::<T::Real>() != 4 || addresses.iter().all(|address| address.is_multiple_of(VECTOR)) {
+            return Ok(());
+        }
+        let mut mode = cublasMath_t::CUBLAS_DEFAULT_MATH;
+        // SAFETY: the handle is live, its context is current, and the place is valid for writes.
+        self.configure(|api, raw| unsafe { call!(api, cublasGetMathMode(raw, &raw mut mode)) })?;
+        if mode == cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH { vector_alignment(operation, addresses) } else { Ok(()) }
+    }
+}
+
+/// The alignment of vector loads.
+const VECTOR: CUdeviceptr = 16;
+
+/// Checks that vector loads can read each matrix.
+pub(super) fn vector_alignment(operation: &'static str, addresses: &[CUdeviceptr]) -> Result<()> {
+    let Some(address) = addresses.iter().find(|address| !address.is_multiple_of(VECTOR)) else { return Ok(()) };
+    let problem = format!("misaligned matrix ({address:#x} is no multiple of {VECTOR}, as cuBLAS requires in batches)");
+    Err(ShapeError::refused(operation, problem))
+}
+
+/// Checks that batches have the same length.
+fn same_count(operation: &'static str, counts: &[(&str, usize)]) -> Result<()> {
+    if counts.windows(2).all(|pair| pair[0].1 == pair[1].1) {
+        return Ok(());
+    }
+    let counts: Vec<_> = counts.iter().map(|(name, count)| format!("{name} has {count}")).collect();
+    Err(ShapeError::refused(operation, format!("the numbers of matrices differ ({})", counts.join(", "))))
+}
+
+/// Returns the layout that the matrices of a batch have in common; `None` if there is no matrix.
+fn common(operation: &'static str, name: &str, mut all: impl Iterator<Item = Stored>) -> Result<Option<Stored>> {
+    let Some(first) = all.next() else { return Ok(None) };
+    let Some(place) = all.position(|other| other != first) else { return Ok(Some(first)) };
+    let problem = format!("matrix {} of {name} has another layout than matrix 0 ({first})", place + 1);
+    Err(ShapeError::refused(operation, problem))
+}
+
+/// Returns the layouts of the matrices of a product's batches; `None` if there is no matrix.
+pub(super) fn layouts<T>(
+    operation: &'static str,
+    a: &[Matrix<'_, T>],
+    b: &[Matrix<'_, T>],
+    c: &[MatrixMut<'_, T>],
+) -> Result<Option<(Stored, Stored, Stored)>> {
+    same_count(operation, &[("a", a.len()), ("b", b.len()), ("c", c.len())])?;
+    let a = common(operation, "a", a.iter().map(|matrix| matrix.stored))?;
+    let b = common(operation, "b", b.iter().map(|matrix| matrix.stored))?;
+    let c = common(operation, "c", c.iter().map(|matrix| matrix.stored))?;
+    Ok(a.zip(b).zip(c).map(|((a, b), c)| (a, b, c)))
+}
+
+/// Returns the addresses of the matrices of batches.
+pub(super) fn addresses<T>(a: &[Matrix<'_, T>], b: &[Matrix<'_, T>], c: &[MatrixMut<'_, T>]) -> Vec<CUdeviceptr> {
+    let factors = a.iter().chain(b).map(Matrix::address);
+    factors.chain(c.iter().map(MatrixMut::address)).collect()
+}
+
+/// Returns the addresses of the arrays of `count` pointers that begin at `address`.
+pub(super) fn thirds(address: CUdeviceptr, count: usize) -> [CUdeviceptr; 3] {
+    [0, 1, 2].map(|index| address + index * (count * size_of::<CUdeviceptr>()) as CUdeviceptr)
+}
