@@ -14,13 +14,16 @@ use super::warpgroup::{MOST_WARPGROUPS, NAMED_BARRIERS};
 use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
-/// The number of rounds over its warps after which a block yields to another.
+/// The number of rounds over its warps after which a block yields to another, of those in which a warp uses up its turn.
 const ROUNDS: u32 = 4;
 /// Backward branches in a warp's first turn. Later turns are longer, so a short wait for another block ends soon and a long computation is
 /// seldom interrupted.
 const FIRST_TURN: u32 = 1 << 8;
 /// Backward branches of a warp's longest turn.
 const LONGEST_TURN: u32 = 1 << 16;
+/// The number of rounds after which a block yields although all its warps reach barriers. Such a block seldom waits for another, and the
+/// registers of many blocks that take turns exceed the processor's caches.
+const MOST_ROUNDS: u32 = 1 << 10;
 
 /// A running block.
 #[derive(Debug)]
@@ -102,7 +105,8 @@ impl Block {
 
     /// Runs the block until its threads have ended or its turn is over.
     pub(crate) fn run(&mut self, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
-        for _ in 0..ROUNDS {
+        let (mut rounds, mut interrupted) = (0, 0);
+        while interrupted < ROUNDS && rounds < self.turn.min(MOST_ROUNDS) {
             let before = worker.executed();
             let mut paused = false;
             for turn in 0..self.warps.len() {
@@ -117,9 +121,11 @@ impl Block {
                 let may_end = self.warps.iter().any(Warp::waits_for_cluster);
                 return if may_end { Ok(Progress::Paused) } else { Err(self.deadlock(worker)) };
             }
-            if paused && worker.is_stopped() {
+            if worker.is_stopped() {
                 break;
             }
+            rounds += 1;
+            interrupted += u32::from(paused);
         }
         self.turn = (self.turn * 2).min(LONGEST_TURN);
         Ok(Progress::Paused)
