@@ -7,12 +7,13 @@
 
 use super::access::addresses;
 use super::frame::InFile;
-use super::lane::{LANES, Lanes};
-use super::launch_shadow::{Rival, Visit, Visitor};
+use super::lane::{HALF, LANES, Lanes};
+use super::launch_shadow::{LINE, Rival, Visit, Visitor};
 use super::memory::Word;
 use super::op::{Control, Op, Space};
 use super::race::thread_index;
 use super::report::{Access, ReportKind, Resume, Trap};
+use super::runs::{self, Runs};
 use super::shadow::Shadow;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
@@ -35,16 +36,23 @@ pub(crate) struct Suspects {
 
 /// Records the next load.
 pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
-    record(unit, op, None)
+    if record_lines(unit, op, None) { Control::Next } else { record(unit, op, None) }
 }
 
 /// Records the next store, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared memory.
 pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     match unit.warp.suspects.take() {
-        Some(suspects) => compare(unit, op, suspects, &stored::<T, S>(unit, op)),
-        None if op.space == Space::Shared => Control::Next,
-        None => record(unit, op, Some(&stored::<T, S>(unit, op))),
+        Some(suspects) => return compare(unit, op, suspects, &stored::<T, S>(unit, op)),
+        None if op.space == Space::Shared => return Control::Next,
+        None => {}
     }
+    if T::SIZE == 4 {
+        let values = unit.frame.row::<S>(op.d).map(|value| value.extend() as u32);
+        if record_lines(unit, op, Some(&values)) {
+            return Control::Next;
+        }
+    }
+    record(unit, op, Some(&stored::<T, S>(unit, op)))
 }
 
 fn stored<T: Word, S: InFile>(unit: &Unit<'_>, op: &Op) -> Stored {
@@ -67,16 +75,40 @@ fn bytes(op: &Op) -> u64 {
     u64::from(op.align_mask) + 1
 }
 
+/// Records the accesses of a whole warp if each half accesses a line of device memory. Returns `false` if they must be recorded one by one,
+/// which has no further effect on those that are recorded.
+fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> bool {
+    let launch = unit.launch;
+    let Some(accesses) = &launch.accesses else { return true };
+    let Some(Runs { starts, step: 4 }) = runs::of_warp(unit, op) else { return false };
+    let is_line = |start: u64| start.is_multiple_of(LINE) && start <= SHARED_WINDOW - LINE;
+    if bytes(op) != 4 || !starts.into_iter().all(is_line) {
+        return false;
+    }
+    let by = visitor(unit);
+    let halves = stored.map(|stored| stored.as_chunks::<HALF>().0);
+    (0..).zip(starts).all(|(half, start)| {
+        let by = Visitor { thread: by.thread + half * HALF as u16, ..by };
+        let stored = halves.map(|halves| &halves[usize::from(half)]);
+        accesses.record_line(&mut unit.cache.pages, start, by, stored)
+    })
+}
+
+/// Returns the first thread of a warp.
+fn visitor(unit: &Unit<'_>) -> Visitor {
+    Visitor {
+        block: unit.block.number as u32,
+        phase: unit.block.shadow.as_ref().map_or(0, Shadow::epoch),
+        thread: (unit.warp.index * 32) as u16,
+    }
+}
+
 #[inline(never)]
 fn record(unit: &mut Unit<'_>, op: &Op, stored: Option<&Stored>) -> Control {
     let launch = unit.launch;
     let Some(accesses) = &launch.accesses else { return Control::Next };
     let (addresses, bytes) = (addresses(unit, op), bytes(op));
-    let by = Visitor {
-        block: unit.block.number as u32,
-        phase: unit.block.shadow.as_ref().map_or(0, Shadow::epoch),
-        thread: (unit.warp.index * 32) as u16,
-    };
+    let by = visitor(unit);
     let (mut visits, mut lanes, mut count) = ([const { None }; LANES], [0; LANES], 0);
     let mut last = None;
     for lane in Lanes(unit.active) {

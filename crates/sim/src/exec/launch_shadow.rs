@@ -1,18 +1,23 @@
 //! Accesses of a launch's threads to device memory, by words.
 //!
-//! Each word records the last thread that wrote it, with the value, and two threads that read it. Words are kept in pages that are created
-//! with the first access. Threads of different blocks run on different workers, so each page has a lock.
+//! Each word records the last thread that wrote it, with the value, and two threads that read it. A line of sixteen words has a single
+//! record while consecutive threads access all of it in order, the usual case. Lines are kept in pages that are created with the first
+//! access. Threads of different blocks run on different workers, so each page has a lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::lane::HALF;
+
 /// The number of bytes of a word.
 const WORD: u64 = 4;
+/// The mask of all bytes of a word.
+const WHOLE: u8 = 0xf;
 /// The number of words of a line.
-const WORDS: usize = 16;
+const WORDS: usize = HALF;
 /// The number of bytes of a line.
-const LINE: u64 = WORD * WORDS as u64;
+pub(crate) const LINE: u64 = WORD * WORDS as u64;
 /// The number of lines of a page.
 const LINES: usize = 64;
 /// The number of bytes of a page.
@@ -75,15 +80,17 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Default)]
 struct Line {
     epoch: u32,
+    /// `true` if the words have their own records. Otherwise those of the others differ from that of the first in the threads only.
+    is_split: bool,
     words: [Word; WORDS],
+    /// The value of each word that its writer stored, in the bytes that it stored.
+    values: [u32; WORDS],
 }
 
 /// The accesses to a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     writer: Access,
-    /// The value that the writer stored, in the bytes that it stored.
-    value: u32,
     /// The last reader, and an earlier reader of another block, or otherwise of another warp.
     readers: [Access; 2],
 }
@@ -133,6 +140,22 @@ impl LaunchShadow {
         worst
     }
 
+    /// Records the accesses of half a warp to a line, from the thread `by` on. `stored` holds the values of stores. Returns `false` if they
+    /// must be recorded one by one, because they may race or other accesses to the line were different.
+    pub(crate) fn record_line(
+        &self,
+        cache: &mut PageCache,
+        address: u64,
+        by: Visitor,
+        stored: Option<&[u32; WORDS]>,
+    ) -> bool {
+        let Some(page) = cache.page(address / PAGE, self) else { return true };
+        let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
+        let epoch = self.epoch.load(Ordering::Acquire);
+        let line = page.line(address % PAGE, epoch);
+        !line.is_split && line.record(Access { by, bytes: WHOLE }, stored)
+    }
+
     fn pages(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Page>>>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,6 +187,15 @@ impl PageCache {
 }
 
 impl Page {
+    /// Returns the line of an address, relative to the page.
+    fn line(&mut self, address: u64, epoch: u32) -> &mut Line {
+        let line = &mut self.lines[(address / LINE) as usize];
+        if line.epoch < epoch {
+            (line.epoch, line.is_split, line.words[0]) = (epoch, false, Word::default());
+        }
+        line
+    }
+
     /// Records an access up to the end of the page.
     fn record(&mut self, epoch: u32, visit: &Visit<'_>) -> Option<Rival> {
         let start = visit.address % PAGE;
@@ -173,16 +205,17 @@ impl Page {
         while at < end {
             let word = at / WORD;
             let stop = end.min((word + 1) * WORD);
-            let line = &mut self.lines[(at / LINE) as usize];
-            if line.epoch < epoch {
-                *line = Line { epoch, ..Line::default() };
+            let line = self.line(at, epoch);
+            if !line.is_split {
+                line.split();
             }
             let mask = ((1_u32 << (stop - word * WORD)) - (1 << (at - word * WORD))) as u8;
             let access = Access { by: visit.by, bytes: mask };
-            let word = &mut line.words[word as usize % WORDS];
+            let index = word as usize % WORDS;
+            let (word, value) = (&mut line.words[index], &mut line.values[index]);
             let rival = match visit.stored {
                 Some(stored) => {
-                    word.write(access, value_of(&stored[(at - start) as usize..(stop - start) as usize], at))
+                    word.write(access, value, value_of(&stored[(at - start) as usize..(stop - start) as usize], at))
                 }
                 None => word.read(access),
             };
@@ -190,6 +223,35 @@ impl Page {
             at = stop;
         }
         worst
+    }
+}
+
+impl Line {
+    /// Records accesses to all of the line by consecutive threads, unless they may race.
+    fn record(&mut self, first: Access, stored: Option<&[u32; WORDS]>) -> bool {
+        let word = &mut self.words[0];
+        let is_read_by_other = || word.readers.iter().any(|reader| reader.races_with(first));
+        if word.writer.races_with(first) || stored.is_some() && is_read_by_other() {
+            return false;
+        }
+        match stored {
+            Some(values) => (word.writer, self.values) = (first, *values),
+            None => _ = word.read(first),
+        }
+        true
+    }
+
+    /// Gives each word its own record.
+    fn split(&mut self) {
+        let first = self.words[0];
+        for (thread, word) in (0..).zip(&mut self.words) {
+            let moved = |access: Access| access.moved_on(thread);
+            *word = Word { writer: moved(first.writer), readers: first.readers.map(moved) };
+        }
+        if first.writer.bytes == 0 {
+            self.values = [0; WORDS];
+        }
+        self.is_split = true;
     }
 }
 
@@ -211,6 +273,12 @@ fn bits_of(bytes: u8) -> u32 {
 }
 
 impl Access {
+    /// Returns the same access by a thread with a higher number, if it is one.
+    fn moved_on(self, threads: u16) -> Self {
+        let thread = if self.bytes == 0 { self.by.thread } else { self.by.thread + threads };
+        Self { by: Visitor { thread, ..self.by }, ..self }
+    }
+
     fn races_with(self, other: Self) -> bool {
         self.bytes & other.bytes != 0 && self.by.is_unordered(other.by)
     }
@@ -234,19 +302,20 @@ impl Word {
         rival
     }
 
-    fn write(&mut self, access: Access, value: u32) -> Option<Rival> {
+    /// Records a store of `stored` to a word with the value `value`.
+    fn write(&mut self, access: Access, value: &mut u32, stored: u32) -> Option<Rival> {
         let reader = self.readers.iter().find(|reader| reader.races_with(access));
         let rival = reader.map(|reader| Rival { by: reader.by, same_value: false }).or_else(|| {
             let both = bits_of(self.writer.bytes & access.bytes);
-            let same_value = (self.value ^ value) & both == 0;
+            let same_value = (*value ^ stored) & both == 0;
             self.writer.races_with(access).then_some(Rival { by: self.writer.by, same_value })
         });
         if self.writer.by == access.by {
             let new = bits_of(access.bytes);
-            self.value = self.value & !new | value;
+            *value = *value & !new | stored;
             self.writer.bytes |= access.bytes;
         } else {
-            (self.writer, self.value) = (access, value);
+            (self.writer, *value) = (access, stored);
         }
         rival
     }
@@ -326,6 +395,53 @@ mod tests {
             record(&shadow, &mut cache, &[store(by(2, 0, 0), A, &[1; 4])]).is_some(),
             "the read is of the new epoch"
         );
+    }
+
+    #[test]
+    fn accesses_to_lines_race_as_those_to_words_alone() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (lines, words) = (LaunchShadow::default(), LaunchShadow::default());
+        let (mut cache, mut other) = (PageCache::default(), PageCache::default());
+        let (mut rows, mut races) = (0, 0);
+        for turn in 0..60_000_u32 {
+            if random(30) == 0 {
+                lines.advance();
+                words.advance();
+            }
+            let thread = random(4) as u16 * HALF as u16;
+            let by = by(random(2) as u32, random(2) as u32, thread);
+            let values: [u32; WORDS] = std::array::from_fn(|word| if turn % 3 == 0 { 0 } else { word as u32 });
+            let bytes = values.map(u32::to_le_bytes);
+            let is_store = random(4) == 0;
+            let address = A + random(2) * LINE;
+            if random(4) == 0 {
+                let stored = is_store.then_some(&bytes[3][..]);
+                let visit = Visit { by, address: address + random(61), bytes: 4, stored };
+                let found = lines.record(&mut cache, [visit].iter());
+                assert_eq!(found, words.record(&mut other, [visit].iter()), "{turn}");
+                continue;
+            }
+            let visit = |lane: usize| Visit {
+                by: Visitor { thread: thread + lane as u16, ..by },
+                address: address + lane as u64 * WORD,
+                bytes: WORD,
+                stored: is_store.then_some(&bytes[lane][..]),
+            };
+            let visits: [Visit<'_>; WORDS] = std::array::from_fn(visit);
+            let expected = words.record(&mut other, visits.iter());
+            races += u32::from(expected.is_some());
+            if lines.record_line(&mut cache, address, by, is_store.then_some(&values)) {
+                rows += 1;
+                assert_eq!(expected, None, "{turn}");
+            } else {
+                assert_eq!(lines.record(&mut cache, visits.iter()), expected, "{turn}");
+            }
+        }
+        assert!(rows > 1000 && races > 1000, "{rows} {races}");
     }
 
     #[test]
