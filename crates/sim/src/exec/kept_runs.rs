@@ -57,6 +57,14 @@ impl KeptRuns {
         }
     }
 
+    /// Keeps aligned runs with their places.
+    #[inline(always)]
+    pub(crate) fn keep_places(&mut self, slot: u8, runs: Runs, places: &RunPlaces) {
+        self.keep(slot, Some(runs));
+        self.places[usize::from(slot)] = *places;
+        self.placed |= 1 << slot;
+    }
+
     /// Returns the step of an instruction's runs and the host memory of each, if they are kept, all lanes are active, and the runs are
     /// aligned and in bounds. The instruction's offset must be aligned.
     #[inline(always)]

@@ -64,6 +64,7 @@ mod set;
 mod shadow;
 mod small_float;
 mod stack;
+mod superinstruction;
 mod surface;
 mod system;
 mod tensor;

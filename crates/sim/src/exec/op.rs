@@ -1,5 +1,6 @@
 //! A decoded instruction.
 
+use super::superinstruction::Operation;
 use super::unit::Unit;
 
 /// Executes one instruction for the active lanes of a unit.
@@ -42,6 +43,10 @@ pub(crate) struct Op {
     pub(crate) align_mask: u8,
     /// Where the runs of the address register are kept, for memory instructions.
     pub(crate) runs: RunsSlot,
+    /// Its part in a superinstruction.
+    pub(crate) role: Role,
+    /// The superinstruction that begins here, by its index in [`Function::superinstructions`](super::program::Function).
+    pub(crate) superinstruction: u32,
 }
 
 impl Op {
@@ -63,8 +68,23 @@ impl Op {
             narrow_address: false,
             align_mask: 0,
             runs: RunsSlot::None,
+            role: Role::None,
+            superinstruction: 0,
         }
     }
+}
+
+/// The part of an op in a superinstruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is no part of any.
+    None,
+    /// It is a load or arithmetic.
+    Step(Operation),
+    /// It checks the next load for races.
+    CheckRaces,
+    /// It finds the uninitialized bytes of the next load.
+    FindUnwritten,
 }
 
 /// The number of address registers of a function whose runs are kept at a time.
@@ -86,6 +106,8 @@ pub(crate) enum RunsSlot {
 pub(crate) enum Control {
     /// Goes to the next instruction.
     Next,
+    /// Goes on after as many ops as `Unit::needed`.
+    Skip,
     /// Jumps to `imm` in the active lanes.
     Branch,
     /// Jumps to a target for each lane, from the table `imm`, by the index in `a`.

@@ -11,6 +11,7 @@ use super::matrix::sparsity::Sparsity;
 use super::matrix::{Fragment, Placed};
 use super::op::Op;
 use super::runtime_use::RuntimeUse;
+use super::superinstruction::Superinstruction;
 use super::tensor::TensorAccess;
 use super::video::Video;
 use super::warpgroup::WarpgroupProduct;
@@ -236,6 +237,7 @@ pub(crate) struct Function {
     pub(crate) reductions: Vec<BulkReduction>,
     /// Rows of instructions with more operands than an `Op` holds.
     pub(crate) row_lists: Vec<Vec<u32>>,
+    pub(crate) superinstructions: Vec<Superinstruction>,
     /// Offsets and sizes of the parameters in local memory.
     pub(crate) params: Vec<(u64, u64)>,
     /// Offsets and sizes of the results in local memory.

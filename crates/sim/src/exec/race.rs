@@ -15,7 +15,7 @@ use super::lane::{HALF, Lanes};
 use super::launch_race::{self, Suspects};
 use super::op::{Control, Handler, Op, Space};
 use super::runs::{self, Runs};
-use super::shadow::Rival;
+use super::shadow::{Reader, Rival};
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
@@ -83,6 +83,30 @@ fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: b
         }
     }
     None
+}
+
+/// Records reads by a whole warp in runs of the block's own shared memory, each with the number of bytes of a lane. Returns `false` if one
+/// of them may race. Then the reads must be recorded again one by one, which has no further effect on those before it.
+#[inline(always)]
+pub(crate) fn note_reads(unit: &mut Unit<'_>, reads: impl Iterator<Item = (Runs, u64)>) -> bool {
+    let (first, mut steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
+    let Some(shadow) = unit.block.shadow.as_mut() else { return true };
+    for (Runs { starts: [low, high], step }, bytes) in reads {
+        steps.now += 1;
+        for (half, start) in [(0, low), (HALF as u16, high)].into_iter().take(if low == high { 1 } else { 2 }) {
+            let reader = Reader { thread: first + half, steps };
+            let is_free = if step == 0 {
+                shadow.note_read(start, bytes, reader)
+            } else {
+                shadow.note_read_of_row(start, bytes, reader)
+            };
+            if !is_free {
+                return false;
+            }
+        }
+    }
+    unit.warp.steps = steps;
+    true
 }
 
 /// Records the lanes' accesses one by one.

@@ -17,7 +17,7 @@ use super::op::{Op, RunsSlot};
 use super::unit::Unit;
 
 /// The addresses of a warp's access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
@@ -68,16 +68,21 @@ impl Runs {
     /// Returns the runs of an instruction's addresses.
     #[inline(always)]
     fn of(unit: &Unit<'_>, op: &Op) -> Option<Self> {
+        Self::of_register(unit, op)?.moved(op)
+    }
+
+    /// Returns the runs of the address register: those that are kept, if there are any.
+    #[inline(always)]
+    pub(crate) fn of_register(unit: &Unit<'_>, op: &Op) -> Option<Self> {
         match unit.runs.of(op) {
             Some(runs) => runs,
-            None => Self::of_register(unit, op),
-        }?
-        .moved(op)
+            None => Self::find_in_register(unit, op),
+        }
     }
 
     /// Returns the runs of the address register.
     #[inline(always)]
-    fn of_register(unit: &Unit<'_>, op: &Op) -> Option<Self> {
+    fn find_in_register(unit: &Unit<'_>, op: &Op) -> Option<Self> {
         let width = u64::from(op.align_mask) + 1;
         if op.narrow_address {
             Self::find_narrow(unit.frame.row::<u32>(op.a), width)
@@ -96,6 +101,12 @@ impl Runs {
         let starts = starts.map(|start| u64::from(start as u32));
         let last = starts[0].max(starts[1]) + (HALF as u64 - 1) * self.step;
         (last <= u32::MAX.into()).then_some(Self { starts, ..self })
+    }
+
+    /// Returns the runs at an offset.
+    #[inline(always)]
+    pub(crate) fn at(self, offset: i32) -> Self {
+        Self { starts: self.starts.map(|start| start.wrapping_add_signed(offset.into())), ..self }
     }
 
     /// Returns the address ranges of accesses of `bytes` bytes. If both halves have one range, the second is empty.
@@ -119,10 +130,7 @@ impl Runs {
         if unit.active != FULL {
             return None;
         }
-        let register = match unit.runs.of(op) {
-            Some(runs) => runs,
-            None => Self::of_register(unit, op),
-        };
+        let register = Self::of_register(unit, op);
         if let RunsSlot::Keep(slot) = op.runs {
             unit.runs.keep(slot, register);
         }

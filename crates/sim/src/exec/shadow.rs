@@ -67,6 +67,13 @@ struct Mark {
     read_step: u32,
 }
 
+/// A thread that reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    pub(crate) thread: u16,
+    pub(crate) steps: Steps,
+}
+
 /// An access of bytes of a word.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
@@ -139,6 +146,61 @@ impl Shadow {
         })
     }
 
+    /// Records a thread's read as [`note`](Self::note) does. Returns `false`, without a record, if a thread has written one of the words.
+    #[inline]
+    pub(crate) fn note_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
+        let is_word = bytes == WORD && offset.is_multiple_of(WORD);
+        let index = (offset / WORD) as usize;
+        if is_word && let (Some(line), Some(mark)) = (self.lines.get_mut(index / WORDS), self.marks.get_mut(index)) {
+            if line.first.epoch != self.epoch {
+                (line.first.epoch, line.share) = (self.epoch, 0);
+            }
+            if line.share == 0 && mark.epoch != self.epoch {
+                *mark = Mark::of_read(self.epoch, reader);
+                return true;
+            }
+        }
+        if self.is_written(offset, bytes) {
+            return false;
+        }
+        self.note(offset, bytes, reader.thread, false, reader.steps);
+        true
+    }
+
+    /// Records reads as [`note_row`](Self::note_row) does. Returns `false`, without a record, if a thread has written one of the words.
+    #[inline]
+    pub(crate) fn note_read_of_row(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
+        if bytes == WORD
+            && offset.is_multiple_of(LINE)
+            && let Some(line) = self.lines.get_mut((offset / LINE) as usize)
+        {
+            if line.first.epoch != self.epoch {
+                *line = Line { first: Mark::of_read(self.epoch, first), share: 1 };
+                return true;
+            }
+            if line.share == 1 && line.first.written == 0 {
+                let Reader { thread, steps } = first;
+                line.first.note(Visit { bytes: WHOLE, thread, write: false, steps });
+                return true;
+            }
+        }
+        if self.is_written(offset, bytes * HALF as u64) {
+            return false;
+        }
+        self.note_row(offset, bytes, first.thread, false, first.steps);
+        true
+    }
+
+    /// Returns `true` if a thread has written one of the words since the last barrier.
+    fn is_written(&self, offset: u64, bytes: u64) -> bool {
+        let words = (offset / WORD) as usize..(offset + bytes).div_ceil(WORD) as usize;
+        words.into_iter().any(|word| {
+            let line = self.lines.get(word / WORDS).filter(|line| line.share != 0);
+            let mark = line.map(|line| &line.first).or_else(|| self.marks.get(word));
+            mark.is_some_and(|mark| mark.epoch == self.epoch && mark.written != 0)
+        })
+    }
+
     /// Records an access to all of a line, in which each thread accesses `share` words.
     #[inline]
     fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
@@ -190,6 +252,14 @@ fn mask(begin: u64, end: u64) -> u8 {
 }
 
 impl Mark {
+    /// Creates the mark of a word that one thread has read.
+    #[inline(always)]
+    fn of_read(epoch: u32, Reader { thread, steps }: Reader) -> Self {
+        let read =
+            Self { readers: [thread; 2], read: WHOLE, readers_own: WHOLE, read_step: steps.now, ..Self::default() };
+        Self { epoch, ..read }
+    }
+
     #[inline(always)]
     fn note(&mut self, visit: Visit) -> Option<Rival> {
         let Visit { bytes, thread, write, .. } = visit;

@@ -30,7 +30,7 @@ pub(crate) struct Unit<'r> {
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// The active lanes.
     pub(crate) active: u32,
-    /// With `Control::Part`: the lanes that continue. With `Control::WaitForCluster`: the phase.
+    /// With `Control::Part`: the lanes that continue. With `Control::WaitForCluster`: the phase. With `Control::Skip`: the number of ops.
     pub(crate) needed: u32,
     /// With `Control::Wait`: the barrier.
     pub(crate) wait: Wait,

@@ -208,6 +208,15 @@ fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
     })
 }
 
+/// Returns `true` if ranges of the block's own shared memory are written.
+#[inline(always)]
+pub(crate) fn are_written_in_shared(unit: &Unit<'_>, mut ranges: impl Iterator<Item = Range<u64>>) -> bool {
+    unit.block.shared.written().is_none_or(|written| {
+        written.is_whole()
+            || ranges.all(|range| range.is_empty() || written.covers(range.start, range.end - range.start))
+    })
+}
+
 /// Checks one lane's read, if the launch checks for uninitialized reads.
 #[inline]
 pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {

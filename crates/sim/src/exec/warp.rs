@@ -157,6 +157,17 @@ impl Warp {
             if fuel == 0 {
                 return Ok(Progress::Paused);
             }
+            if self.waits_together(block) {
+                return Ok(Progress::Blocked);
+            }
+        }
+    }
+
+    /// Returns `true` if all threads wait at one barrier, the usual end of a turn.
+    fn waits_together(&self, block: &BlockState) -> bool {
+        match self.fragments[..] {
+            [Fragment { state: State::Barrier { index, phase }, .. }] => block.barriers[index].result(phase).is_none(),
+            _ => false,
         }
     }
 
@@ -227,6 +238,9 @@ impl Warp {
 
     /// Returns the fragment to run: rested ones last, then the deepest, then the one with the lowest instruction.
     fn pick(&self) -> Option<usize> {
+        if let [only] = &self.fragments[..] {
+            return matches!(only.state, State::Ready | State::Rested).then_some(0);
+        }
         let order = |fragment: &Fragment| {
             let rested = fragment.state == State::Rested;
             (rested, u32::MAX - fragment.depth, fragment.pc)

@@ -10,6 +10,7 @@ use crate::exec::fused::Fused as _;
 use crate::exec::narrow::rows::{self, Narrow};
 use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
+use crate::exec::superinstruction::Operation;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Rounding as Written, ScalarType};
 
 /// A handler, and the mode that follows its sources as an additional operand, if it has one.
@@ -71,6 +72,18 @@ fn single(instruction: &Instruction) -> Option<Choice> {
         (O::Sqrt, true, true) => plain(unary(|a: f32| flush(canonical(flush(a).sqrt())))),
         (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => general::<f32>(instruction),
         _ => single_function(instruction, flushes),
+    }
+}
+
+/// Returns the step of a superinstruction that does the same as an instruction on floating-point numbers, if there is one.
+pub(crate) fn step(instruction: &Instruction, scalar: ScalarType) -> Option<Operation> {
+    let is_plain = scalar == ScalarType::F32 && mode(instruction) == Some(Mode::NEAREST);
+    match instruction.opcode {
+        Opcode::Add if is_plain => Some(Operation::Add),
+        Opcode::Sub if is_plain => Some(Operation::Subtract),
+        Opcode::Mul if is_plain => Some(Operation::Multiply),
+        Opcode::Fma | Opcode::Mad if is_plain => Some(Operation::MultiplyAdd),
+        _ => None,
     }
 }
 

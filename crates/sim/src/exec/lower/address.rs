@@ -11,9 +11,10 @@ use super::variables::VariableLocation;
 use crate::exec::access::{load, load_again, load_param, store, store_again};
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
-use crate::exec::op::{Handler, Op, RunsSlot, Space};
+use crate::exec::op::{Handler, Op, Role, RunsSlot, Space};
 use crate::exec::program::Late;
 use crate::exec::stack::run_frame_address;
+use crate::exec::superinstruction::Operation;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
     Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarClass, ScalarType, Semantics,
@@ -80,6 +81,10 @@ impl Lowerer<'_> {
             let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             let op = self.access(run, target, offset, align);
             (op.d, op.runs) = (d, runs);
+            let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
+            if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
+                op.role = Role::Step(Operation::Load);
+            }
         }
         self.fence_after(instruction);
         if may_order(instruction) {

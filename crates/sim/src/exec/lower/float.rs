@@ -2,8 +2,9 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::float::float;
+use crate::exec::handler::float::{float, step};
 use crate::exec::handler::moves::widen_half;
+use crate::exec::op::Role;
 use crate::ptx::{Instruction, Opcode, Operand, ScalarType};
 
 impl Lowerer<'_> {
@@ -34,7 +35,11 @@ impl Lowerer<'_> {
         }
         rows.resize(4, 0);
         let d = self.destination(destination, scalar)?;
-        self.emit(run, d, [rows[0], rows[1], rows[2]]).e = rows[3];
+        let op = self.emit(run, d, [rows[0], rows[1], rows[2]]);
+        op.e = rows[3];
+        if let Some(operation) = step(instruction, scalar) {
+            op.role = Role::Step(operation);
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use super::error::{LowerError, Lowered, Refusal};
 use super::kept_runs::KeptRuns;
 use super::module::Context;
 use super::registers::entries;
+use super::superinstruction::RowSpans;
 use super::variables::VariableLocation;
 use crate::exec::handler::moves::{lower_word, sign_extend, zero_extend};
 use crate::exec::op::{Handler, Op};
@@ -56,9 +57,11 @@ pub(super) struct Lowerer<'m> {
     /// The index of the instruction's first op after the search for uninitialized bytes, if there is one.
     pub(super) moved_at: Option<usize>,
     /// The index in the code of each instruction of the source.
-    starts: Vec<u32>,
+    pub(super) starts: Vec<u32>,
     /// The address registers whose runs are kept.
     pub(super) kept_runs: KeptRuns,
+    /// The instructions for which rows that registers share are occupied.
+    pub(super) row_spans: RowSpans,
 }
 
 impl<'m> Lowerer<'m> {
@@ -87,6 +90,7 @@ impl<'m> Lowerer<'m> {
             moved_at: None,
             starts: Vec::new(),
             kept_runs: KeptRuns::default(),
+            row_spans: RowSpans::default(),
         };
         // Predicate 0 is always true.
         lowerer.out.layout.predicates = 1;
@@ -101,8 +105,8 @@ impl<'m> Lowerer<'m> {
         self.load_register_parameters().map_err(place)?;
         let body = function.body.as_deref().unwrap_or_default();
         let entries = entries(function, body);
-        for (instruction, is_entry) in body.iter().zip(entries) {
-            self.kept_runs.enter(is_entry);
+        for (instruction, is_entry) in body.iter().zip(&entries) {
+            self.kept_runs.enter(*is_entry);
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
@@ -118,6 +122,7 @@ impl<'m> Lowerer<'m> {
         self.starts.push(self.out.code.len() as u32);
         self.guard = (0, 0);
         self.end_function();
+        self.combine(&entries);
         self.resolve_branches();
         self.out.local_size = self.local_size();
         Ok(self.out)

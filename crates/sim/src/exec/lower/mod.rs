@@ -30,6 +30,7 @@ mod select;
 mod set;
 mod shared;
 mod stack;
+mod superinstruction;
 mod surface;
 mod system;
 mod tensor_copy;

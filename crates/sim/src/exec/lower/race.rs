@@ -3,7 +3,7 @@
 use super::address::{Target, row};
 use super::function::{Lowerer, Slot};
 use crate::exec::launch_race::{self, MOST_ELEMENTS};
-use crate::exec::op::{Handler, Op, Space};
+use crate::exec::op::{Handler, Op, Role, Space};
 use crate::exec::race::{Reads, Writes, check, run_join, run_order};
 use crate::exec::watch::{AccessKind, run_exchange, run_note};
 use crate::ptx::{Instruction, Modifier, ScalarType, Semantics};
@@ -25,7 +25,10 @@ impl Lowerer<'_> {
         }
         if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
             let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
-            self.access(run, target, 0, bytes);
+            let op = self.access(run, target, 0, bytes);
+            if stored.is_none() && target.space == Space::Shared {
+                op.role = Role::CheckRaces;
+            }
         }
         self.note_access(target, bytes, if stored.is_none() { AccessKind::Read } else { AccessKind::Write });
         if self.context.checking.races {

@@ -33,6 +33,9 @@ impl Lowerer<'_> {
                 None => self.new_slot(scalar),
             };
             rows.push((*span.end(), slot));
+            if let Slot::Word(row) = slot {
+                self.row_spans.entry(row).or_default().push(span.clone());
+            }
             slots[register] = slot;
         }
         slots

@@ -2,7 +2,7 @@
 
 use super::address::Target;
 use super::function::Lowerer;
-use crate::exec::op::Space;
+use crate::exec::op::{Role, Space};
 use crate::exec::unwritten::{run_check, run_find, run_note};
 
 impl Lowerer<'_> {
@@ -18,6 +18,9 @@ impl Lowerer<'_> {
         if self.context.checking.unwritten && target.space != Space::Param {
             let op = self.access(run_find, target, 0, bytes);
             (op.b, op.c) = (start as u32, u32::from(is_first));
+            if target.space == Space::Shared {
+                op.role = Role::FindUnwritten;
+            }
             self.moved_at = Some(self.out.code.len());
         }
     }

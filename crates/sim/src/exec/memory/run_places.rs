@@ -54,6 +54,19 @@ impl RunPlaces {
         let start = offset.wrapping_add(element) as usize;
         Some(self.hosts.map(|host| HostBytes { start: host.wrapping_add(start), len: self.length - element }))
     }
+
+    /// Returns `true` if both runs are in bounds at all offsets between the lowest and the highest.
+    #[inline(always)]
+    pub(crate) fn covers(&self, offsets: [i32; 2]) -> bool {
+        let is_inside = |offset: i32| self.first.wrapping_add_signed(offset.into()) <= self.last;
+        offsets.into_iter().all(is_inside)
+    }
+
+    /// Returns the host address of each run at an offset.
+    #[inline(always)]
+    pub(crate) fn starts<T>(&self, offset: i32) -> [*const T; 2] {
+        self.hosts.map(|host| host.wrapping_offset(offset as isize).cast_const().cast())
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod mutation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
 mod spellings;
+mod superinstructions;
 mod system;
 mod tensor_maps;
 mod tensor_spellings;

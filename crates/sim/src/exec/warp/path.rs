@@ -29,7 +29,11 @@ impl Warp {
         let mut executed = 0u64;
         let outcome = loop {
             let path = &code[pc as usize..code.len().min(meeting as usize)];
-            let (ahead, control) = if finds_unwritten { (0, Control::Next) } else { run_ahead(&mut unit, path, mask) };
+            let (ahead, control) = if finds_unwritten {
+                run_ahead::<true>(&mut unit, path, mask)
+            } else {
+                run_ahead::<false>(&mut unit, path, mask)
+            };
             pc += ahead;
             executed += u64::from(ahead);
             let Some(op) = path.get(ahead as usize) else {
@@ -45,6 +49,10 @@ impl Warp {
             executed += 1;
             match control {
                 Control::Next => pc += 1,
+                Control::Skip => {
+                    pc += unit.needed;
+                    executed += u64::from(unit.needed) - 1;
+                }
                 Control::Branch if active == mask => {
                     let back = op.imm as u32 <= pc;
                     pc = op.imm as u32;
@@ -71,19 +79,23 @@ impl Warp {
     }
 }
 
-/// Executes instructions until one has a guard or does not go to the next. Returns the number of those before it, and its control if it
-/// was executed.
+/// Executes instructions until one has a guard or does not go to a later one. Returns the number of those before it, and its control if it
+/// was executed. With `FINDS` it also ends where a value is undefined.
 #[inline(always)]
-fn run_ahead(unit: &mut Unit<'_>, path: &[Op], mask: u32) -> (u32, Control) {
+fn run_ahead<const FINDS: bool>(unit: &mut Unit<'_>, path: &[Op], mask: u32) -> (u32, Control) {
     unit.active = mask;
-    for (number, op) in path.iter().enumerate() {
-        if op.guard != 0 {
-            return (number as u32, Control::Next);
+    let mut rest = path.iter();
+    // The number of instructions before the last one that was taken.
+    let number = |rest: &[Op]| (path.len() - rest.len() - 1) as u32;
+    while let Some(op) = rest.next() {
+        if op.guard != 0 || FINDS && unit.frame.undefined.is_some() {
+            return (number(rest.as_slice()), Control::Next);
         }
         // SAFETY: the functions that make handlers picked this one by the features of the processor.
-        let control = unsafe { (op.run)(unit, op) };
-        if control != Control::Next {
-            return (number as u32, control);
+        match unsafe { (op.run)(unit, op) } {
+            Control::Next => {}
+            Control::Skip => rest = rest.as_slice()[unit.needed as usize - 1..].iter(),
+            control => return (number(rest.as_slice()), control),
         }
     }
     (path.len() as u32, Control::Next)

@@ -4,9 +4,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::{env, fs, iter, process};
 
+use super::super::kernels::Run;
 use super::super::{BASE, Bench, kernels};
 use super::processor_time;
-use crate::exec::{AddressMode, Channel, Element, Image, Surface, Texture};
+use crate::exec::{AddressMode, Channel, Checking, Element, Image, Surface, Texture};
 
 /// The number of iterations of a kernel's loop.
 const ITERATIONS: u64 = 256;
@@ -165,17 +166,31 @@ fn product_in_c(extent: u32) -> f64 {
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("it prints a number")
 }
 
-#[test]
-#[ignore = "a measurement"]
+/// Prints the cost of a launch that multiplies matrices, next to that of C.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn tiled_product_beside_c() {
+fn product_beside_c(name: &str, make: impl Fn(u32) -> Run) {
     const EXTENT: u32 = 256;
-    let run = kernels::matmul(EXTENT);
+    let run = make(EXTENT);
     let (mut simulated, native) = (f64::INFINITY, product_in_c(EXTENT));
     for _ in 0..7 {
         let launch = || assert!(run.launch().blocks > 0, "it ran");
         simulated = simulated.min(nanoseconds(launch) / f64::from(EXTENT).powi(3));
     }
     let times = simulated / native;
-    eprintln!("product of {EXTENT} x {EXTENT}: {simulated:.3} ns for a multiply-add, {times:.1} times C's {native:.3}");
+    eprintln!(
+        "product of {EXTENT} x {EXTENT}{name}: {simulated:.3} ns for a multiply-add, {times:.1} times C's {native:.3}"
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn tiled_product_beside_c() {
+    product_beside_c("", kernels::matmul);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn checked_product_beside_c() {
+    let all = Checking::nothing().with_races(true).with_unwritten(true);
+    product_beside_c(" with all checks", |extent| kernels::matmul(extent).with_checks(all));
 }

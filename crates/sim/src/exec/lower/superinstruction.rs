@@ -1,0 +1,262 @@
+//! Combination of ops into superinstructions.
+//!
+//! A superinstruction replaces consecutive ops without guards, to which no branch leads but to the first. It takes the place of the first op,
+//! and the others stay where they are, for lanes that execute them one by one.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use super::function::Lowerer;
+use crate::exec::handler::NO_REGISTER;
+use crate::exec::op::{Op, Role, RunsSlot};
+use crate::exec::superinstruction::{
+    AddressRegister, CheckedRead, MOST_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
+};
+
+/// The minimum number of arithmetic instructions of a superinstruction.
+const LEAST_ARITHMETIC: usize = 2;
+
+/// The instructions between which registers occupy each row of the 32-bit file, for rows that are shared by registers.
+pub(super) type RowSpans = HashMap<u32, Vec<RangeInclusive<usize>>>;
+
+/// The values that consecutive ops compute.
+#[derive(Default)]
+struct Values {
+    addresses: Vec<AddressRegister>,
+    values: Vec<Value>,
+    /// The last value that was written to a row.
+    rows: HashMap<u32, usize>,
+    /// The reads of shared memory that are checked for races.
+    reads: Vec<CheckedRead>,
+    finds_unwritten: bool,
+    /// The number of ops up to the last value.
+    ops: usize,
+}
+
+/// The result of an op.
+struct Value {
+    operation: Operation,
+    d: u32,
+    sources: [Source; 3],
+    /// `true` if the value is an element of a vector in memory.
+    is_element: bool,
+    /// The values that are computed from it.
+    uses: Vec<usize>,
+    /// `true` if an op after the superinstruction may read it.
+    is_live: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Source {
+    Row(u32),
+    Memory(u8, i32),
+    Value(usize),
+}
+
+impl Lowerer<'_> {
+    /// Combines ops into superinstructions. `entries` are the instructions to which branches lead.
+    pub(super) fn combine(&mut self, entries: &[bool]) {
+        let Some(handler) = handler() else { return };
+        let starts = self.starts.iter().zip(entries).filter(|(_, is_entry)| **is_entry);
+        let entries: Vec<usize> = starts.map(|(start, _)| *start as usize).collect();
+        let mut begin = 0;
+        while begin < self.out.code.len() {
+            let next_entry = entries.partition_point(|entry| *entry <= begin);
+            let end = entries.get(next_entry).copied().unwrap_or(self.out.code.len());
+            // Checks of a load that is no part of the superinstruction remain with the load.
+            let last = Values::of(&self.out.code[begin..end]).ops;
+            let mut values = Values::of(&self.out.code[begin..begin + last]);
+            let count = values.ops;
+            for (row, value) in values.rows.clone() {
+                values.values[value].is_live = self.is_live(row, begin + count);
+            }
+            if values.are_worth_it() {
+                let number = self.out.superinstructions.len() as u32;
+                let first = &mut self.out.code[begin];
+                let (steps, factors) = with_products(&values.steps());
+                self.out.superinstructions.push(Superinstruction {
+                    first: first.run,
+                    ops: count as u32,
+                    steps,
+                    factors,
+                    addresses: values.addresses,
+                    reads: values.reads,
+                    finds_unwritten: values.finds_unwritten,
+                });
+                (first.run, first.superinstruction) = (handler, number);
+            }
+            begin += count.max(1);
+        }
+    }
+
+    /// Returns `true` if the op at an index or a later one may read the value that a row has there.
+    fn is_live(&self, row: u32, at: usize) -> bool {
+        let instruction_of = |op: usize| self.starts.partition_point(|start| *start as usize <= op).saturating_sub(1);
+        let (last, next) = (instruction_of(at - 1), instruction_of(at));
+        let Some(spans) = self.row_spans.get(&row) else { return true };
+        spans.iter().any(|span| *span.start() <= last && next <= *span.end())
+    }
+}
+
+impl Values {
+    /// Returns the values that the first of some ops compute.
+    fn of(ops: &[Op]) -> Self {
+        let mut values = Self::default();
+        for (number, op) in (1..).zip(ops) {
+            if !values.add(op) {
+                break;
+            }
+            if matches!(op.role, Role::Step(_)) {
+                values.ops = number;
+            }
+        }
+        values
+    }
+
+    /// Adds the next op. Returns `false` if it cannot be part of the superinstruction.
+    fn add(&mut self, op: &Op) -> bool {
+        if op.guard != 0 {
+            return false;
+        }
+        let operation = match op.role {
+            Role::None => return false,
+            Role::CheckRaces | Role::FindUnwritten => return self.add_check(op),
+            Role::Step(operation) => operation,
+        };
+        let sources = if operation == Operation::Load {
+            let Some(memory) = self.memory(op) else { return false };
+            [memory; 3]
+        } else {
+            [op.a, op.b, op.c].map(|row| self.rows.get(&row).map_or(Source::Row(row), |value| Source::Value(*value)))
+        };
+        let number = self.values.len();
+        for source in &sources[..operation.sources()] {
+            if let Source::Value(value) = source {
+                self.values[*value].uses.push(number);
+            }
+        }
+        let is_element = operation == Operation::Load && op.align_mask > 3;
+        self.values.push(Value { operation, d: op.d, sources, is_element, uses: Vec::new(), is_live: false });
+        self.rows.insert(op.d, number);
+        true
+    }
+
+    /// Adds a check of the loads that follow.
+    fn add_check(&mut self, op: &Op) -> bool {
+        let Some(Source::Memory(address, offset)) = self.memory(op) else { return false };
+        if op.role == Role::CheckRaces {
+            self.reads.push(CheckedRead { address, offset });
+        } else {
+            self.finds_unwritten = true;
+        }
+        true
+    }
+
+    /// Returns the source of a load. `None` if its address is computed by the superinstruction itself, or too far from others.
+    fn memory(&mut self, op: &Op) -> Option<Source> {
+        if op.narrow_address && self.rows.contains_key(&op.a) {
+            return None;
+        }
+        let vector = i32::try_from(op.imm.wrapping_sub(op.e.into()).cast_signed()).ok()?;
+        let offset = vector.checked_add_unsigned(op.e)?;
+        let key = |op: &Op| (op.a, op.narrow_address, op.align_mask);
+        let known = self.addresses.iter().position(|address| key(&address.op) == key(op));
+        let index = known.unwrap_or(self.addresses.len());
+        if index == MOST_ADDRESSES {
+            return None;
+        }
+        if known.is_none() {
+            self.addresses.push(AddressRegister { op: *op, offsets: [vector; 2], keeps: None });
+        }
+        let address = &mut self.addresses[index];
+        let [lowest, highest] = address.offsets;
+        address.offsets = [lowest.min(vector), highest.max(vector)];
+        if let RunsSlot::Keep(slot) = op.runs {
+            address.keeps = Some(slot);
+        }
+        Some(Source::Memory(index as u8, offset))
+    }
+
+    /// Returns `true` if the superinstruction is faster than its ops, because it reads operands of arithmetic from memory directly.
+    fn are_worth_it(&self) -> bool {
+        let loads = self.values.iter().filter(|value| value.operation == Operation::Load && !value.is_step()).count();
+        let arithmetic = self.values.iter().filter(|value| value.operation != Operation::Load).count();
+        arithmetic >= LEAST_ARITHMETIC && 2 * loads >= arithmetic
+    }
+
+    /// Returns the steps, in the order of the ops.
+    fn steps(&self) -> Vec<Step> {
+        let numbers: Vec<usize> = (0..self.values.len()).filter(|number| self.values[*number].is_step()).collect();
+        let next = |number: usize| numbers.get(numbers.partition_point(|it| *it <= number)).copied();
+        let operand = |number: usize, source: Source| match source {
+            Source::Row(row) => Operand::Row(row),
+            Source::Memory(address, offset) => Operand::Memory(address, offset),
+            Source::Value(value) => match &self.values[value] {
+                load if !load.is_step() => match load.sources[0] {
+                    Source::Memory(address, offset) => Operand::Memory(address, offset),
+                    _ => Operand::Row(load.d),
+                },
+                _ if next(value) == Some(number) => Operand::Last,
+                other => Operand::Row(other.d),
+            },
+        };
+        let step = |number: &usize| {
+            let value = &self.values[*number];
+            let needs_row = value.is_live || value.uses.iter().any(|user| next(*number) != Some(*user));
+            Step::One {
+                operation: value.operation,
+                d: if needs_row { value.d } else { NO_REGISTER },
+                sources: value.sources.map(|source| operand(*number, source)),
+            }
+        };
+        numbers.iter().map(step).collect()
+    }
+}
+
+impl Value {
+    /// Returns `true` if the value is computed by a step. Most loaded values are read where they are used. Elements of vectors are not next to
+    /// each other, so those that are used twice are read first.
+    fn is_step(&self) -> bool {
+        self.operation != Operation::Load || self.is_live || self.is_element && self.uses.len() > 1
+    }
+}
+
+/// Combines consecutive multiply-adds into products. Returns the steps and the factors.
+fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
+    let (mut combined, mut all_factors) = (Vec::new(), Vec::new());
+    for step in steps {
+        let Some((d, addend, mut addresses, mut offsets)) = product(step) else {
+            combined.push(step.clone());
+            continue;
+        };
+        if let Some(Step::Products { d: last_d, addresses: last, factors, .. }) = combined.last_mut()
+            && *last_d == NO_REGISTER
+            && addend == Operand::Last
+        {
+            if *last != addresses {
+                (addresses.reverse(), offsets.reverse());
+            }
+            if *last == addresses {
+                (*last_d, factors.end) = (d, factors.end + 1);
+                all_factors.push(offsets);
+                continue;
+            }
+        }
+        let begin = all_factors.len();
+        all_factors.push(offsets);
+        combined.push(Step::Products { d, addend, addresses, factors: begin..begin + 1 });
+    }
+    (combined, all_factors)
+}
+
+/// Returns the result and the addend of a multiply-add of two values in memory, and their addresses and offsets.
+fn product(step: &Step) -> Option<(u32, Operand, [u8; 2], [i32; 2])> {
+    match *step {
+        Step::One {
+            operation: Operation::MultiplyAdd,
+            d,
+            sources: [Operand::Memory(first, offset), Operand::Memory(second, other), addend],
+        } => Some((d, addend, [first, second], [offset, other])),
+        _ => None,
+    }
+}

@@ -1,0 +1,274 @@
+//! Superinstructions: loads from shared memory and arithmetic on f32 that one handler executes.
+//!
+//! A kernel that computes on tiles in shared memory mostly loads two elements, multiplies them, and adds the product to a sum. One by one,
+//! each of these instructions checks its addresses and moves whole rows between registers and memory. A superinstruction checks all
+//! addresses before it begins. Its operands come from shared memory directly, and results that only the next instruction uses stay in
+//! registers of the processor.
+//!
+//! No kernel can observe the difference. If a lane is inactive, an address is misaligned or out of bounds, or a check might report an
+//! access, then only the first instruction is executed, and the others follow one by one.
+
+#[cfg_attr(target_arch = "x86_64", path = "superinstruction/avx2.rs")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "superinstruction/portable.rs")]
+mod values;
+
+use std::ops::Range;
+
+use super::frame::Frame;
+use super::handler::NO_REGISTER;
+use super::lane::FULL;
+use super::memory::RunPlaces;
+use super::op::{Control, Handler, Op};
+use super::race;
+use super::runs::Runs;
+use super::unit::Unit;
+use super::unwritten;
+use values::Values;
+
+/// The maximum number of address registers of a superinstruction.
+pub(crate) const MOST_ADDRESSES: usize = 4;
+
+/// Ops that one handler executes.
+#[derive(Clone, Debug)]
+pub(crate) struct Superinstruction {
+    /// The handler of the first op, in whose place the superinstruction is.
+    pub(crate) first: Handler,
+    /// The number of ops.
+    pub(crate) ops: u32,
+    pub(crate) addresses: Vec<AddressRegister>,
+    pub(crate) steps: Vec<Step>,
+    /// The offsets of the factors of [`Step::Products`].
+    pub(crate) factors: Vec<[i32; 2]>,
+    /// The loads that are checked for races, in order.
+    pub(crate) reads: Vec<CheckedRead>,
+    /// `true` if the loads are checked for uninitialized bytes.
+    pub(crate) finds_unwritten: bool,
+}
+
+/// A read of shared memory that is checked for races.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedRead {
+    /// The index of the address register, and the offset from it.
+    pub(crate) address: u8,
+    pub(crate) offset: i32,
+}
+
+/// An address register, and the loads that use it.
+#[derive(Clone, Debug)]
+pub(crate) struct AddressRegister {
+    /// The first op that uses it.
+    pub(crate) op: Op,
+    /// The lowest and the highest offset from the register, without the offsets of elements in vectors.
+    pub(crate) offsets: [i32; 2],
+    /// The slot in which the loads keep the runs of the register, if they do.
+    pub(crate) keeps: Option<u8>,
+}
+
+/// A step of a superinstruction. Its result is in row `d`, unless that is [`NO_REGISTER`] because only the next step uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    One {
+        operation: Operation,
+        d: u32,
+        sources: [Operand; 3],
+    },
+    /// Multiply-adds of pairs of factors in shared memory, each with the result of the one before as addend.
+    Products {
+        d: u32,
+        addend: Operand,
+        addresses: [u8; 2],
+        factors: Range<usize>,
+    },
+}
+
+/// The operation of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// A copy of the first source.
+    Load,
+    Add,
+    Subtract,
+    Multiply,
+    /// The product of the first two sources plus the third, rounded once.
+    MultiplyAdd,
+}
+
+/// A source of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operand {
+    /// The result of the last step.
+    Last,
+    Row(u32),
+    /// Shared memory at an offset from an address register, the one with this index.
+    Memory(u8, i32),
+}
+
+/// Returns the handler of superinstructions, or `None` if they would not be faster on this processor.
+pub(crate) fn handler() -> Option<Handler> {
+    #[cfg(target_arch = "x86_64")]
+    return super::handler::wide_vectors().then_some(run as Handler);
+    #[cfg(not(target_arch = "x86_64"))]
+    return Some(run as Handler);
+}
+
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    let superinstruction = &function.superinstructions[op.superinstruction as usize];
+    let Some(places) = superinstruction.places(unit) else {
+        // SAFETY: the functions that make handlers picked this one by the features of the processor.
+        return unsafe { (superinstruction.first)(unit, op) };
+    };
+    superinstruction.execute(unit.frame, &places);
+    unit.needed = superinstruction.ops;
+    Control::Skip
+}
+
+/// Adds the products of pairs of factors to a sum.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+#[inline]
+fn add_products([a, b]: [&RunPlaces; 2], factors: &[[i32; 2]], sum: Values) -> Values {
+    // The loops for the usual steps have no branches.
+    match (a.step, b.step) {
+        (0, 4) => add_products_of([(a, 0), (b, 4)], factors, sum),
+        (4, 0) => add_products_of([(a, 4), (b, 0)], factors, sum),
+        (4, 4) => add_products_of([(a, 4), (b, 4)], factors, sum),
+        (first, second) => add_products_of([(a, first), (b, second)], factors, sum),
+    }
+}
+
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+#[inline]
+fn add_products_of([a, b]: [(&RunPlaces, u64); 2], factors: &[[i32; 2]], mut sum: Values) -> Values {
+    for [first, second] in factors {
+        sum = load(a, *first).multiply_add(load(b, *second), sum);
+    }
+    sum
+}
+
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+#[inline]
+fn load((places, step): (&RunPlaces, u64), offset: i32) -> Values {
+    // SAFETY: `Superinstruction::places` found both runs aligned and in bounds at this offset. They are in the block's shared memory, which
+    // only this worker accesses.
+    unsafe { Values::load(places.starts(offset), step) }
+}
+
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+#[inline]
+fn fetch(frame: &Frame, places: &[RunPlaces; MOST_ADDRESSES], last: Values, operand: Operand) -> Values {
+    match operand {
+        Operand::Last => last,
+        Operand::Row(row) => Values::of_row(frame.row::<u32>(row)),
+        Operand::Memory(address, offset) => {
+            let places = at(places, address);
+            load((places, places.step), offset)
+        }
+    }
+}
+
+/// Returns the memory of an address register.
+#[inline(always)]
+fn at(places: &[RunPlaces; MOST_ADDRESSES], address: u8) -> &RunPlaces {
+    &places[usize::from(address) % MOST_ADDRESSES]
+}
+
+impl AddressRegister {
+    /// Returns the ranges of memory between the lowest and the highest offset from the register's runs, which are in bounds.
+    fn ranges(&self, runs: &Runs) -> [Range<u64>; 2] {
+        let [lowest, highest] = self.offsets;
+        let length = u64::from(highest.abs_diff(lowest)) + u64::from(self.op.align_mask) + 1;
+        runs.at(lowest).ranges(length)
+    }
+}
+
+impl Operation {
+    /// Returns the number of sources.
+    pub(crate) fn sources(self) -> usize {
+        match self {
+            Self::Load => 1,
+            Self::Add | Self::Subtract | Self::Multiply => 2,
+            Self::MultiplyAdd => 3,
+        }
+    }
+}
+
+impl Superinstruction {
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c"))]
+    #[inline]
+    fn execute(&self, frame: &mut Frame, places: &[RunPlaces; MOST_ADDRESSES]) {
+        let mut last = Values::zero();
+        for step in &self.steps {
+            let d = match step {
+                Step::Products { d, addend, addresses, factors } => {
+                    let sum = fetch(frame, places, last, *addend);
+                    last = add_products(addresses.map(|it| at(places, it)), &self.factors[factors.clone()], sum);
+                    *d
+                }
+                Step::One { operation, d, sources: [a, b, c] } => {
+                    let a = fetch(frame, places, last, *a);
+                    last = match operation {
+                        Operation::Load => a,
+                        Operation::Add => a.add(fetch(frame, places, last, *b)),
+                        Operation::Subtract => a.subtract(fetch(frame, places, last, *b)),
+                        Operation::Multiply => a.multiply(fetch(frame, places, last, *b)),
+                        Operation::MultiplyAdd => {
+                            a.multiply_add(fetch(frame, places, last, *b), fetch(frame, places, last, *c))
+                        }
+                    };
+                    if *operation == Operation::Load && *d != NO_REGISTER {
+                        // Loaded values are not changed.
+                        last.put(&mut frame.row_mut::<u32>(*d).0);
+                        continue;
+                    }
+                    *d
+                }
+            };
+            if d != NO_REGISTER {
+                // A NaN stays a NaN from step to step, so only results in rows must be canonical.
+                last.canonical().put(&mut frame.row_mut::<u32>(d).0);
+            }
+        }
+    }
+
+    /// Returns the memory of the address registers, if all lanes are active, and all loads are in runs, aligned and in bounds.
+    #[inline(always)]
+    fn places(&self, unit: &mut Unit<'_>) -> Option<[RunPlaces; MOST_ADDRESSES]> {
+        if unit.active != FULL || unit.frame.undefined.is_some() {
+            return None;
+        }
+        let mut places = [RunPlaces::default(); MOST_ADDRESSES];
+        let mut all_runs = [Runs::default(); MOST_ADDRESSES];
+        let segment = unit.block.shared.segment(0);
+        for ((address, place), runs) in self.addresses.iter().zip(&mut places).zip(&mut all_runs) {
+            let align_mask = u64::from(address.op.align_mask);
+            *runs = Runs::of_register(unit, &address.op)?;
+            *place = RunPlaces::new(&segment, runs.starts, runs.step, align_mask + 1)?;
+            let is_aligned = (runs.starts[0] | runs.starts[1]) & align_mask == 0;
+            if !is_aligned || !place.covers(address.offsets) {
+                return None;
+            }
+        }
+        if self.finds_unwritten {
+            let ranges = self.addresses.iter().zip(&all_runs).flat_map(|(address, runs)| address.ranges(runs));
+            if !unwritten::are_written_in_shared(unit, ranges) {
+                return None;
+            }
+            unit.warp.found = None;
+        }
+        let read = |read: &CheckedRead| {
+            let runs = &all_runs[usize::from(read.address) % MOST_ADDRESSES];
+            let bytes = u64::from(self.addresses[usize::from(read.address)].op.align_mask) + 1;
+            (runs.at(read.offset), bytes)
+        };
+        if !race::note_reads(unit, self.reads.iter().map(read)) {
+            return None;
+        }
+        for ((address, place), runs) in self.addresses.iter().zip(&places).zip(all_runs) {
+            if let Some(slot) = address.keeps {
+                unit.runs.keep_places(slot, runs, place);
+            }
+        }
+        Some(places)
+    }
+}

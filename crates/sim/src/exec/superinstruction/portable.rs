@@ -1,0 +1,69 @@
+//! The values of a register of f32, in an array.
+
+use std::array::from_fn;
+
+use crate::exec::float::canonical;
+use crate::exec::fused::Fused as _;
+use crate::exec::lane::{HALF, LANES};
+
+/// A value for each lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Values([f32; LANES]);
+
+impl Values {
+    /// Returns zero for each lane.
+    #[inline(always)]
+    pub(super) fn zero() -> Self {
+        Self([0.0; LANES])
+    }
+
+    /// Returns the values of a row.
+    #[inline(always)]
+    pub(super) fn of_row(row: &[u32; LANES]) -> Self {
+        Self(row.map(f32::from_bits))
+    }
+
+    /// Writes the values to a row.
+    #[inline(always)]
+    pub(super) fn put(self, row: &mut [u32; LANES]) {
+        *row = self.0.map(f32::to_bits);
+    }
+
+    /// Reads the values of both halves of a warp, whose lanes are `step` bytes apart.
+    ///
+    /// # Safety
+    ///
+    /// The pointers are valid for reads at the distances of their lanes.
+    #[inline(always)]
+    pub(super) unsafe fn load(starts: [*const f32; 2], step: u64) -> Self {
+        let start = |lane: usize| starts[lane / HALF].wrapping_byte_add(lane % HALF * step as usize);
+        // SAFETY: the caller guarantees the values of all lanes.
+        Self(from_fn(|lane| unsafe { start(lane).read() }))
+    }
+
+    #[inline(always)]
+    pub(super) fn add(self, other: Self) -> Self {
+        Self(from_fn(|lane| self.0[lane] + other.0[lane]))
+    }
+
+    #[inline(always)]
+    pub(super) fn subtract(self, other: Self) -> Self {
+        Self(from_fn(|lane| self.0[lane] - other.0[lane]))
+    }
+
+    #[inline(always)]
+    pub(super) fn multiply(self, other: Self) -> Self {
+        Self(from_fn(|lane| self.0[lane] * other.0[lane]))
+    }
+
+    #[inline(always)]
+    pub(super) fn multiply_add(self, factor: Self, addend: Self) -> Self {
+        Self(from_fn(|lane| self.0[lane].fused(factor.0[lane], addend.0[lane])))
+    }
+
+    /// Replaces each NaN by the canonical one.
+    #[inline(always)]
+    pub(super) fn canonical(self) -> Self {
+        Self(self.0.map(canonical))
+    }
+}
