@@ -43,11 +43,16 @@ impl KeptRuns {
         self.placed &= !(1 << slot);
     }
 
-    /// Keeps their places as well, from the segment in which the instruction that keeps the runs has found its own. Runs that are not
+    /// Keeps their places as well, from the segment in which an instruction has found its own, if the runs are kept. Runs that are not
     /// aligned without an offset are not reused.
     #[inline(always)]
-    pub(crate) fn keep_segment(&mut self, slot: u8, runs: Runs, align_mask: u8, segment: &Segment) {
-        let Runs { starts, step } = runs;
+    pub(crate) fn keep_segment(&mut self, op: &Op, runs: Runs, segment: &Segment) {
+        let (RunsSlot::Keep(slot) | RunsSlot::Reuse(slot)) = op.runs else { return };
+        let (Runs { starts, step }, align_mask) = (runs, op.align_mask);
+        let is_missing = self.known & !self.placed & 1 << (slot & 7) != 0;
+        if !is_missing {
+            return;
+        }
         if (starts[0] | starts[1]) & u64::from(align_mask) != 0 {
             return;
         }

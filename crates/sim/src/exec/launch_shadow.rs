@@ -25,7 +25,7 @@ const PAGE: u64 = LINE * LINES as u64;
 /// The maximum number of pages of a launch. Accesses to further pages are not recorded, so the shadow of a large launch is at most 180 MB.
 const MOST_PAGES: usize = 4096;
 /// The number of pages that a worker caches.
-const CACHED: usize = 16;
+const CACHED: usize = 64;
 
 /// The accesses of a launch to device memory.
 #[derive(Debug, Default)]
@@ -36,9 +36,15 @@ pub(crate) struct LaunchShadow {
 }
 
 /// The pages that one worker accessed last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PageCache {
     entries: [Option<(u64, Arc<Mutex<Page>>)>; CACHED],
+}
+
+impl Default for PageCache {
+    fn default() -> Self {
+        Self { entries: [const { None }; CACHED] }
+    }
 }
 
 /// A thread of a launch at a point of its program.

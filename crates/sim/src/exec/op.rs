@@ -49,6 +49,8 @@ pub(crate) struct Op {
     pub(crate) superinstruction: u32,
 }
 
+const _: () = assert!(size_of::<Op>() == 64, "an op occupies one cache line");
+
 impl Op {
     /// Creates an instruction without operands.
     pub(crate) fn new(run: Handler) -> Self {

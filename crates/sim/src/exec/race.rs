@@ -16,6 +16,7 @@ use super::launch_race::{self, Suspects};
 use super::op::{Control, Handler, Op, Space};
 use super::runs::{self, Runs};
 use super::shadow::{Reader, Rival};
+use super::superinstruction::MOST_ADDRESSES;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
@@ -44,6 +45,36 @@ struct Found {
     suspects: u32,
 }
 
+/// Reads of a superinstruction by one address register.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RegisterReads<'r> {
+    /// The runs of the register.
+    pub(crate) runs: Runs,
+    /// The number of bytes that each lane reads.
+    pub(crate) bytes: u64,
+    /// The lowest and the highest offset.
+    pub(crate) hull: [i32; 2],
+    pub(crate) checked: &'r [CheckedRead],
+    /// `true` if each offset is a word after the one before.
+    pub(crate) are_consecutive: bool,
+}
+
+/// A read at an offset from an address register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckedRead {
+    pub(crate) offset: i32,
+    /// Its number among the reads of the superinstruction, from one on.
+    pub(crate) number: u32,
+}
+
+impl CheckedRead {
+    /// Returns its address, if that of the register is `start`.
+    #[inline(always)]
+    pub(crate) fn address(self, start: u64) -> u64 {
+        start.wrapping_add_signed(self.offset.into())
+    }
+}
+
 versions! {
     /// Checks the next access, of as many bytes as its alignment.
     check() = run_check [D] where D: Direction
@@ -53,7 +84,7 @@ versions! {
 fn run_check<D: Direction>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     unit.warp.steps.now += 1;
-    let found = match runs::of_warp(unit, op) {
+    let found = match runs::find_of_warp(unit, op) {
         Some(runs) => note_runs(unit, op.space, runs, bytes, D::WRITE),
         None => note_lanes(unit, op, bytes, D::WRITE),
     };
@@ -85,28 +116,52 @@ fn note_runs(unit: &mut Unit<'_>, space: Space, runs: Runs, bytes: u64, write: b
     None
 }
 
-/// Records reads by a whole warp in runs of the block's own shared memory, each with the number of bytes of a lane. Returns `false` if one
-/// of them may race. Then the reads must be recorded again one by one, which has no further effect on those before it.
+/// Records the reads of a superinstruction by a whole warp, `count` in all. They are in the block's own shared memory. Returns `false` if
+/// one of them may race, or if they overlap. Then the reads must be recorded again one by one, which has no further effect on those before.
 #[inline(always)]
-pub(crate) fn note_reads(unit: &mut Unit<'_>, reads: impl Iterator<Item = (Runs, u64)>) -> bool {
-    let (first, mut steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
+pub(crate) fn note_reads(unit: &mut Unit<'_>, count: u32, reads: &[RegisterReads<'_>]) -> bool {
+    let (first, steps) = ((unit.warp.index * 32) as u16, unit.warp.steps);
     let Some(shadow) = unit.block.shadow.as_mut() else { return true };
-    for (Runs { starts: [low, high], step }, bytes) in reads {
-        steps.now += 1;
-        for (half, start) in [(0, low), (HALF as u16, high)].into_iter().take(if low == high { 1 } else { 2 }) {
+    // The first reader of a word is recorded, so the order matters where reads overlap.
+    if do_overlap(reads) {
+        return false;
+    }
+    for RegisterReads { runs: Runs { starts: [low, high], step }, bytes, checked, are_consecutive, .. } in reads {
+        for (half, start) in [(0, *low), (HALF as u16, *high)].into_iter().take(if low == high { 1 } else { 2 }) {
             let reader = Reader { thread: first + half, steps };
-            let is_free = if step == 0 {
-                shadow.note_read(start, bytes, reader)
+            let are_free = if *step == 0 && *bytes == 4 && *are_consecutive {
+                shadow.note_reads_of_words(start, reader, checked)
+            } else if *step == 0 {
+                shadow.note_reads(start, *bytes, reader, checked)
             } else {
-                shadow.note_read_of_row(start, bytes, reader)
+                shadow.note_reads_of_rows(start, *bytes, reader, checked)
             };
-            if !is_free {
+            if !are_free {
                 return false;
             }
         }
     }
-    unit.warp.steps = steps;
+    unit.warp.steps.now += count;
     true
+}
+
+/// Returns `true` if reads by different address registers or halves of the warp may be of one word.
+#[inline(always)]
+fn do_overlap(reads: &[RegisterReads<'_>]) -> bool {
+    let mut ranges = [(0, 0); 2 * MOST_ADDRESSES];
+    let mut count = 0;
+    for RegisterReads { runs, bytes, hull: [lowest, highest], .. } in reads {
+        let length = u64::from(highest.abs_diff(*lowest)) + (HALF as u64 - 1) * runs.step + bytes;
+        let [low, high] = runs.at(*lowest).starts;
+        for start in [low, high].into_iter().take(if low == high { 1 } else { 2 }) {
+            let range = (start, start + length);
+            if ranges[..count].iter().any(|other| range.0 < other.1 && other.0 < range.1) {
+                return true;
+            }
+            (ranges[count], count) = (range, count + 1);
+        }
+    }
+    false
 }
 
 /// Records the lanes' accesses one by one.

@@ -144,9 +144,7 @@ impl Runs {
         }
         let length = (HALF as u64 - 1) * step + T::SIZE;
         let segment = segment(unit, op.space, low, write)?;
-        if let RunsSlot::Keep(slot) = op.runs {
-            unit.runs.keep_segment(slot, register, op.align_mask, &segment);
-        }
+        unit.runs.keep_segment(op, register, &segment);
         Some((step, [segment.place(low, length)?, segment.place(high, length)?]))
     }
 }
@@ -162,6 +160,16 @@ pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
 #[inline(always)]
 pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
     if unit.active == FULL { Runs::of(unit, op) } else { None }
+}
+
+/// The same for an instruction that keeps the runs for those that follow, if it is to.
+#[inline(always)]
+pub(crate) fn find_of_warp(unit: &mut Unit<'_>, op: &Op) -> Option<Runs> {
+    let register = if unit.active == FULL { Runs::of_register(unit, op) } else { None };
+    if let RunsSlot::Keep(slot) = op.runs {
+        unit.runs.keep(slot, register);
+    }
+    register?.moved(op)
 }
 
 /// Loads each lane's value. Returns `false` if the addresses are no runs.

@@ -4,6 +4,7 @@
 //! which distinguishes bytes.
 
 use super::lane::HALF;
+use super::race::CheckedRead;
 
 /// The number of bytes of a word, which one mark describes.
 const WORD: u64 = 4;
@@ -72,6 +73,20 @@ struct Mark {
 pub(crate) struct Reader {
     pub(crate) thread: u16,
     pub(crate) steps: Steps,
+}
+
+impl Reader {
+    /// Returns the reader at the step of one of its reads.
+    #[inline(always)]
+    fn at(self, read: &CheckedRead) -> Self {
+        Self { steps: Steps { now: self.steps.now + read.number, ..self.steps }, ..self }
+    }
+
+    /// Returns its read of a whole word.
+    #[inline(always)]
+    fn visit(self) -> Visit {
+        Visit { bytes: WHOLE, thread: self.thread, write: false, steps: self.steps }
+    }
 }
 
 /// An access of bytes of a word.
@@ -146,9 +161,41 @@ impl Shadow {
         })
     }
 
-    /// Records a thread's read as [`note`](Self::note) does. Returns `false`, without a record, if a thread has written one of the words.
+    /// Records a thread's reads at offsets from `start`. Returns `false` if a thread has written one of the words; then some are recorded.
     #[inline]
-    pub(crate) fn note_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
+    pub(crate) fn note_reads(&mut self, start: u64, bytes: u64, reader: Reader, reads: &[CheckedRead]) -> bool {
+        reads.iter().all(|read| self.note_read(read.address(start), bytes, reader.at(read)))
+    }
+
+    /// The same for consecutive words. The words of a line are recorded as if the thread had read them with one instruction: no other
+    /// access can be between them.
+    #[inline]
+    pub(crate) fn note_reads_of_words(&mut self, start: u64, reader: Reader, mut reads: &[CheckedRead]) -> bool {
+        while let [read, rest @ ..] = reads {
+            let offset = read.address(start);
+            let is_line = offset.is_multiple_of(LINE) && reads.len() >= WORDS;
+            let is_free = if is_line {
+                self.note_read_of_line(offset, WORDS as u16, reader.at(read))
+            } else {
+                self.note_read(offset, WORD, reader.at(read))
+            };
+            if !is_free {
+                return false;
+            }
+            reads = if is_line { &reads[WORDS..] } else { rest };
+        }
+        true
+    }
+
+    /// The same for rows, which half a warp reads from the thread on.
+    #[inline]
+    pub(crate) fn note_reads_of_rows(&mut self, start: u64, bytes: u64, first: Reader, reads: &[CheckedRead]) -> bool {
+        reads.iter().all(|read| self.note_read_of_row(read.address(start), bytes, first.at(read)))
+    }
+
+    /// Records a thread's read as [`note`](Self::note) does. Returns `false`, without a record, if a thread has written one of the words.
+    #[inline(always)]
+    fn note_read(&mut self, offset: u64, bytes: u64, reader: Reader) -> bool {
         let is_word = bytes == WORD && offset.is_multiple_of(WORD);
         let index = (offset / WORD) as usize;
         if is_word && let (Some(line), Some(mark)) = (self.lines.get_mut(index / WORDS), self.marks.get_mut(index)) {
@@ -156,7 +203,7 @@ impl Shadow {
                 (line.first.epoch, line.share) = (self.epoch, 0);
             }
             if line.share == 0 && mark.epoch != self.epoch {
-                *mark = Mark::of_read(self.epoch, reader);
+                *mark = Mark::of_first(self.epoch, reader.visit());
                 return true;
             }
         }
@@ -168,26 +215,36 @@ impl Shadow {
     }
 
     /// Records reads as [`note_row`](Self::note_row) does. Returns `false`, without a record, if a thread has written one of the words.
-    #[inline]
-    pub(crate) fn note_read_of_row(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
-        if bytes == WORD
-            && offset.is_multiple_of(LINE)
-            && let Some(line) = self.lines.get_mut((offset / LINE) as usize)
-        {
-            if line.first.epoch != self.epoch {
-                *line = Line { first: Mark::of_read(self.epoch, first), share: 1 };
-                return true;
-            }
-            if line.share == 1 && line.first.written == 0 {
-                let Reader { thread, steps } = first;
-                line.first.note(Visit { bytes: WHOLE, thread, write: false, steps });
-                return true;
-            }
+    #[inline(always)]
+    fn note_read_of_row(&mut self, offset: u64, bytes: u64, first: Reader) -> bool {
+        if bytes == WORD && offset.is_multiple_of(LINE) {
+            return self.note_read_of_line(offset, 1, first);
         }
         if self.is_written(offset, bytes * HALF as u64) {
             return false;
         }
         self.note_row(offset, bytes, first.thread, false, first.steps);
+        true
+    }
+
+    /// Records reads of a line, of which each thread reads `share` words. Returns `false`, without a record, if a thread has written one.
+    #[inline(always)]
+    fn note_read_of_line(&mut self, offset: u64, share: u16, first: Reader) -> bool {
+        let index = (offset / LINE) as usize;
+        if let Some(line) = self.lines.get_mut(index) {
+            if line.first.epoch != self.epoch {
+                *line = Line { first: Mark::of_first(self.epoch, first.visit()), share };
+                return true;
+            }
+            if line.share == share && line.first.written == 0 {
+                line.first.note(first.visit());
+                return true;
+            }
+        }
+        if self.is_written(offset, LINE) {
+            return false;
+        }
+        self.note_line(index, share, first.visit());
         true
     }
 
@@ -206,7 +263,8 @@ impl Shadow {
     fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, Rival)> {
         if let Some(line) = self.lines.get_mut(index) {
             if line.first.epoch != self.epoch {
-                *line = Line { first: Mark { epoch: self.epoch, ..Mark::default() }, share };
+                *line = Line { first: Mark::of_first(self.epoch, visit), share };
+                return None;
             }
             if line.share == share {
                 return line.first.note(visit).map(|rival| (0, rival));
@@ -252,12 +310,15 @@ fn mask(begin: u64, end: u64) -> u8 {
 }
 
 impl Mark {
-    /// Creates the mark of a word that one thread has read.
+    /// Creates the mark of a word with one access.
     #[inline(always)]
-    fn of_read(epoch: u32, Reader { thread, steps }: Reader) -> Self {
-        let read =
-            Self { readers: [thread; 2], read: WHOLE, readers_own: WHOLE, read_step: steps.now, ..Self::default() };
-        Self { epoch, ..read }
+    fn of_first(epoch: u32, Visit { bytes, thread, write, steps }: Visit) -> Self {
+        let none = Self { epoch, ..Self::default() };
+        if write {
+            Self { writer: thread, written: bytes, writers_own: bytes, write_step: steps.now, ..none }
+        } else {
+            Self { readers: [thread; 2], read: bytes, readers_own: bytes, read_step: steps.now, ..none }
+        }
     }
 
     #[inline(always)]
@@ -422,7 +483,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        let (mut races, mut rows) = (0, 0);
+        let (mut races, mut rows, mut free) = (0, 0, 0);
         let size = 3 * LINE + 20;
         let (mut shadow, mut expected) = (Shadow::new(size), without_lines(size));
         for turn in 0..60_000 {
@@ -432,8 +493,43 @@ mod tests {
             }
             let write = random(5) == 0;
             let first = random(4) as u16 * HALF as u16;
-            let now = turn + 1;
-            let steps = Steps { now, joined: now - random(3) as u32 };
+            // No thread synchronizes with its warp between the reads of a superinstruction.
+            let now = turn * 32 + 1;
+            let steps = Steps { now, joined: (turn * 32).saturating_sub(random(3) as u32 * 32) };
+            if random(4) == 0 {
+                let is_row = random(2) == 0;
+                let (start, distance) = if is_row { (0, LINE as i32) } else { (random(30) * WORD, WORD as i32) };
+                let count = if is_row { 3 } else { random(22) as u32 + 1 };
+                let read = |number: u32| CheckedRead { offset: (number as i32 - 1) * distance, number };
+                let reads: Vec<CheckedRead> = (1..=count).map(read).collect();
+                let reader = Reader { thread: first, steps };
+                let one_by_one = |shadow: &mut Shadow| {
+                    reads.iter().find_map(|read| {
+                        let (offset, steps) = (start + read.offset as u64, reader.at(read).steps);
+                        if is_row {
+                            shadow.note_row(offset, WORD, first, false, steps).map(|(_, rival)| rival)
+                        } else {
+                            shadow.note(offset, WORD, first, false, steps)
+                        }
+                    })
+                };
+                let are_free = if is_row {
+                    shadow.note_reads_of_rows(start, WORD, reader, &reads)
+                } else if random(3) == 0 {
+                    shadow.note_reads(start, WORD, reader, &reads)
+                } else {
+                    shadow.note_reads_of_words(start, reader, &reads)
+                };
+                let rival = one_by_one(&mut expected);
+                assert_eq!(if are_free { None } else { one_by_one(&mut shadow) }, rival, "{turn}");
+                free += u32::from(are_free);
+                if rival.is_some() {
+                    // After a race, the rest of a row is not recorded word by word.
+                    shadow.advance();
+                    expected.advance();
+                }
+                continue;
+            }
             let bytes = 1 << random(5);
             let offset = if random(2) == 0 { random(4) * LINE } else { random(size) / bytes * bytes };
             if random(3) == 0 {
@@ -450,12 +546,11 @@ mod tests {
             assert_eq!(found, lanes, "{turn}");
             rows += u32::from(shadow.lines.iter().any(|line| line.share != 0));
             if found.is_some() {
-                // After a race, the rest of a row is not recorded word by word.
                 races += 1;
                 shadow.advance();
                 expected.advance();
             }
         }
-        assert!(races > 1000 && rows > 1000, "{races} {rows}");
+        assert!(races > 1000 && rows > 1000 && free > 1000, "{races} {rows} {free}");
     }
 }

@@ -19,7 +19,7 @@ use super::handler::NO_REGISTER;
 use super::lane::FULL;
 use super::memory::RunPlaces;
 use super::op::{Control, Handler, Op};
-use super::race;
+use super::race::{self, CheckedRead, RegisterReads};
 use super::runs::Runs;
 use super::unit::Unit;
 use super::unwritten;
@@ -39,18 +39,10 @@ pub(crate) struct Superinstruction {
     pub(crate) steps: Vec<Step>,
     /// The offsets of the factors of [`Step::Products`].
     pub(crate) factors: Vec<[i32; 2]>,
-    /// The loads that are checked for races, in order.
-    pub(crate) reads: Vec<CheckedRead>,
+    /// The number of loads that are checked for races.
+    pub(crate) checked: u32,
     /// `true` if the loads are checked for uninitialized bytes.
     pub(crate) finds_unwritten: bool,
-}
-
-/// A read of shared memory that is checked for races.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CheckedRead {
-    /// The index of the address register, and the offset from it.
-    pub(crate) address: u8,
-    pub(crate) offset: i32,
 }
 
 /// An address register, and the loads that use it.
@@ -60,6 +52,10 @@ pub(crate) struct AddressRegister {
     pub(crate) op: Op,
     /// The lowest and the highest offset from the register, without the offsets of elements in vectors.
     pub(crate) offsets: [i32; 2],
+    /// The loads that are checked for races, in order.
+    pub(crate) checked: Vec<CheckedRead>,
+    /// `true` if the checked loads are of consecutive words.
+    pub(crate) are_consecutive: bool,
     /// The slot in which the loads keep the runs of the register, if they do.
     pub(crate) keeps: Option<u8>,
 }
@@ -256,13 +252,20 @@ impl Superinstruction {
             }
             unit.warp.found = None;
         }
-        let read = |read: &CheckedRead| {
-            let runs = &all_runs[usize::from(read.address) % MOST_ADDRESSES];
-            let bytes = u64::from(self.addresses[usize::from(read.address)].op.align_mask) + 1;
-            (runs.at(read.offset), bytes)
-        };
-        if !race::note_reads(unit, self.reads.iter().map(read)) {
-            return None;
+        if self.checked != 0 {
+            let mut reads = [RegisterReads::default(); MOST_ADDRESSES];
+            for ((address, runs), reads) in self.addresses.iter().zip(all_runs).zip(&mut reads) {
+                *reads = RegisterReads {
+                    runs,
+                    bytes: u64::from(address.op.align_mask) + 1,
+                    checked: &address.checked,
+                    are_consecutive: address.are_consecutive,
+                    hull: address.offsets,
+                };
+            }
+            if !race::note_reads(unit, self.checked, &reads[..self.addresses.len()]) {
+                return None;
+            }
         }
         for ((address, place), runs) in self.addresses.iter().zip(&places).zip(all_runs) {
             if let Some(slot) = address.keeps {

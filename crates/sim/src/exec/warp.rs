@@ -180,6 +180,9 @@ impl Warp {
 
     /// Ends completed waits, and merges fragments at the same instruction.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
+        if let [Fragment { state: State::Ready, .. }] = self.fragments[..] {
+            return;
+        }
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             match fragment.state {

@@ -46,7 +46,7 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
         _ => AccessKind::Atomic,
     };
     let bytes = u64::from(op.align_mask) + 1;
-    let found = match runs::of_warp(unit, op) {
+    let found = match runs::find_of_warp(unit, op) {
         Some(runs) => note_ranges(unit, runs.ranges(bytes), how),
         None => note_lanes(unit, &addresses(unit, op), bytes, how),
     };

@@ -73,10 +73,11 @@ impl Lowerer<'_> {
             }
             let uniform = target.row == NO_ROW;
             let runs = self.runs_slot(target, align);
-            let manner = match runs {
+            let again = self.kept_runs.place(runs) && target.is_aligned(align);
+            let manner = match again {
                 _ if uniform => Manner::Uniform,
-                RunsSlot::Reuse(_) if target.is_aligned(align) => Manner::Again,
-                _ => Manner::Anywhere,
+                true => Manner::Again,
+                false => Manner::Anywhere,
             };
             let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             let op = self.access(run, target, offset, align);
@@ -114,7 +115,7 @@ impl Lowerer<'_> {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
             let runs = self.runs_slot(target, align);
-            let again = matches!(runs, RunsSlot::Reuse(_)) && target.is_aligned(align);
+            let again = self.kept_runs.place(runs) && target.is_aligned(align);
             let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             let op = self.access(run, target, offset, align);
             (op.b, op.runs) = (b, runs);
@@ -264,6 +265,14 @@ impl Lowerer<'_> {
             runs,
             ..Op::new(run)
         })
+    }
+
+    /// Appends a check of the next access that finds the runs of its address register, and keeps them if no other access did.
+    pub(super) fn checking_access(&mut self, run: Handler, target: Target, bytes: u64) -> &mut Op {
+        let runs = if bytes.is_power_of_two() { self.runs_slot(target, bytes) } else { RunsSlot::None };
+        let op = self.access(run, target, 0, bytes);
+        op.runs = runs;
+        op
     }
 
     /// Returns how a load or a store finds the runs of its address register. It keeps them if no other access did.

@@ -7,7 +7,7 @@ use crate::exec::flow::{
     ARRIVE_ONLY, EVERYONE, HAS_VOTE, NEGATED_VOTE, run_barrier, run_cluster_arrive, run_cluster_wait, run_trap,
 };
 use crate::exec::op::{Control, Handler, Op};
-use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, Parameter, ScalarType, Scope};
+use crate::ptx::{Instruction, Keyword, LabelId, Modifier, Opcode, Operand, Operation, Parameter, ScalarType, Scope};
 
 impl Lowerer<'_> {
     /// Lowers an instruction that may continue elsewhere than at the next one.
@@ -58,6 +58,22 @@ impl Lowerer<'_> {
     /// Appends the return after the last instruction.
     pub(super) fn end_function(&mut self) {
         self.diverging(|_, _| Control::Return);
+    }
+
+    /// Sets the targets of branches once all code is there.
+    pub(super) fn resolve_branches(&mut self) {
+        for fixup in std::mem::take(&mut self.fixups) {
+            let Fixup::Branch(op, label) = fixup;
+            self.out.code[op].imm = u64::from(self.label_target(label));
+        }
+        let lists = self.function.branch_targets.iter();
+        self.out.branch_tables =
+            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
+    }
+
+    fn label_target(&self, label: LabelId) -> u32 {
+        let label = &self.function.labels[label.0 as usize];
+        self.starts[label.instruction as usize]
     }
 
     /// Loads register parameters from the caller's memory.

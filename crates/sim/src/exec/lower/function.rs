@@ -122,6 +122,7 @@ impl<'m> Lowerer<'m> {
         self.starts.push(self.out.code.len() as u32);
         self.guard = (0, 0);
         self.end_function();
+        self.drop_unused_runs();
         self.combine(&entries);
         self.resolve_branches();
         self.out.local_size = self.local_size();
@@ -144,21 +145,6 @@ impl<'m> Lowerer<'m> {
         };
         let negate = if guard.negated { u32::MAX } else { 0 };
         Ok((self.predicate_register(guard.register)?, negate))
-    }
-
-    fn resolve_branches(&mut self) {
-        for fixup in std::mem::take(&mut self.fixups) {
-            let Fixup::Branch(op, label) = fixup;
-            self.out.code[op].imm = u64::from(self.label_target(label));
-        }
-        let lists = self.function.branch_targets.iter();
-        self.out.branch_tables =
-            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
-    }
-
-    fn label_target(&self, label: LabelId) -> u32 {
-        let label = &self.function.labels[label.0 as usize];
-        self.starts[label.instruction as usize]
     }
 
     /// Appends an instruction under the current guard.

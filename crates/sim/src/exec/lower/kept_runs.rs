@@ -13,6 +13,8 @@ use crate::ptx::Instruction;
 #[derive(Debug, Default)]
 pub(super) struct KeptRuns {
     registers: [Option<Kept>; KEPT_RUNS],
+    /// `true` for each slot if a load or a store has found the memory at the runs.
+    is_placed: [bool; KEPT_RUNS],
     /// The slot that is filled next.
     next: usize,
 }
@@ -47,8 +49,19 @@ impl KeptRuns {
         let Some(kept) = Kept::of(target, align) else { return RunsSlot::None };
         let slot = self.next;
         self.registers[slot] = Some(kept);
+        self.is_placed[slot] = false;
         self.next = (slot + 1) % KEPT_RUNS;
         RunsSlot::Keep(slot as u8)
+    }
+
+    /// Notes that a load or a store uses a slot. Returns `true` if one before has found the memory at the runs.
+    pub(super) fn place(&mut self, slot: RunsSlot) -> bool {
+        match slot {
+            RunsSlot::None => false,
+            RunsSlot::Keep(slot) | RunsSlot::Reuse(slot) => {
+                std::mem::replace(&mut self.is_placed[usize::from(slot)], true)
+            }
+        }
     }
 
     /// Begins an instruction. Ends the reuse of all registers if another than the one above it may come before.
@@ -70,6 +83,18 @@ impl KeptRuns {
 }
 
 impl Lowerer<'_> {
+    /// Ends the keeping of runs that no other access reuses.
+    pub(super) fn drop_unused_runs(&mut self) {
+        let mut is_used = [false; KEPT_RUNS];
+        for op in self.out.code.iter_mut().rev() {
+            match op.runs {
+                RunsSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
+                RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => op.runs = RunsSlot::None,
+                RunsSlot::Keep(_) | RunsSlot::None => {}
+            }
+        }
+    }
+
     /// Ends the reuse of the registers that an instruction may have written.
     pub(super) fn forget_runs_of_results(&mut self, instruction: &Instruction) {
         each_result(instruction, &mut |register| {
@@ -85,17 +110,22 @@ impl Lowerer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::lower;
+    use crate::exec::{Checking, lower_with_checks};
     use crate::ptx;
 
     /// Returns how the accesses to memory of a kernel find their runs.
     fn runs_of(body: &str) -> Vec<RunsSlot> {
+        runs_with(Checking::nothing(), body)
+    }
+
+    /// The same with checks.
+    fn runs_with(checking: Checking, body: &str) -> Vec<RunsSlot> {
         let text = format!(
             ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
              .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
         );
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        let program = lower(&module).unwrap_or_else(|error| panic!("{error}"));
+        let program = lower_with_checks(&module, checking).unwrap_or_else(|error| panic!("{error}"));
         let code = &program.functions[0].code;
         code.iter().filter(|op| op.align_mask != 0).map(|op| op.runs).collect()
     }
@@ -111,8 +141,17 @@ mod tests {
     }
 
     #[test]
+    fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
+        use RunsSlot::{Keep, Reuse};
+        let all = Checking::nothing().with_races(true).with_unwritten(true);
+        let runs = runs_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
+        assert_eq!(runs, [Keep(0), Reuse(0), Reuse(0), Keep(1), Reuse(1), Reuse(1), Reuse(1)]);
+    }
+
+    #[test]
     fn runs_are_found_again_where_the_register_may_have_changed() {
         use RunsSlot::{Keep, None, Reuse};
+        // Runs that no other access reuses are not kept.
         for change in [
             "add.u64 %d1, %d1, 4;",
             "ld.global.u64 %d1, [%d1];",
@@ -120,10 +159,10 @@ mod tests {
             "@%p mov.u64 %d1, 0;",
         ] {
             let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
-            assert!(matches!(runs_of(&body)[..], [Keep(0), .., Keep(_)]), "{change}");
+            assert!(matches!(runs_of(&body)[..], [None | Keep(0), .., None]), "{change}");
         }
-        assert_eq!(runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"), [None, Keep(0)]);
+        assert_eq!(runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"), [None, None]);
         assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"), [Keep(0), Reuse(0)]);
-        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"), [Keep(0), Keep(1)], "other steps");
+        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"), [None, None], "other steps");
     }
 }

@@ -25,7 +25,7 @@ impl Lowerer<'_> {
         }
         if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
             let run = if stored.is_none() { check::<Reads>() } else { check::<Writes>() };
-            let op = self.access(run, target, 0, bytes);
+            let op = self.checking_access(run, target, bytes);
             if stored.is_none() && target.space == Space::Shared {
                 op.role = Role::CheckRaces;
             }
@@ -65,7 +65,7 @@ impl Lowerer<'_> {
                 AccessKind::Write => run_note::<{ AccessKind::Write as u8 }>,
                 AccessKind::Atomic => run_note::<{ AccessKind::Atomic as u8 }>,
             };
-            self.access(run, target, 0, bytes);
+            self.checking_access(run, target, bytes);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Combination of ops into superinstructions.
 //!
-//! A superinstruction replaces consecutive ops without guards, to which no branch leads but to the first. It takes the place of the first op,
-//! and the others stay where they are, for lanes that execute them one by one.
+//! A superinstruction replaces consecutive ops without guards. Branches may lead to the first only, whose place it takes. The others stay
+//! where they are, for lanes that execute them one by one.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -9,8 +9,9 @@ use std::ops::RangeInclusive;
 use super::function::Lowerer;
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::op::{Op, Role, RunsSlot};
+use crate::exec::race::CheckedRead;
 use crate::exec::superinstruction::{
-    AddressRegister, CheckedRead, MOST_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
+    AddressRegister, MOST_ADDRESSES, Operand, Operation, Step, Superinstruction, handler,
 };
 
 /// The minimum number of arithmetic instructions of a superinstruction.
@@ -26,8 +27,8 @@ struct Values {
     values: Vec<Value>,
     /// The last value that was written to a row.
     rows: HashMap<u32, usize>,
-    /// The reads of shared memory that are checked for races.
-    reads: Vec<CheckedRead>,
+    /// The number of loads that are checked for races.
+    checked: u32,
     finds_unwritten: bool,
     /// The number of ops up to the last value.
     ops: usize,
@@ -80,7 +81,7 @@ impl Lowerer<'_> {
                     steps,
                     factors,
                     addresses: values.addresses,
-                    reads: values.reads,
+                    checked: values.checked,
                     finds_unwritten: values.finds_unwritten,
                 });
                 (first.run, first.superinstruction) = (handler, number);
@@ -145,7 +146,11 @@ impl Values {
     fn add_check(&mut self, op: &Op) -> bool {
         let Some(Source::Memory(address, offset)) = self.memory(op) else { return false };
         if op.role == Role::CheckRaces {
-            self.reads.push(CheckedRead { address, offset });
+            self.checked += 1;
+            let address = &mut self.addresses[usize::from(address)];
+            let is_next = address.checked.last().is_none_or(|last| last.offset.checked_add(4) == Some(offset));
+            address.are_consecutive &= is_next;
+            address.checked.push(CheckedRead { offset, number: self.checked });
         } else {
             self.finds_unwritten = true;
         }
@@ -166,7 +171,13 @@ impl Values {
             return None;
         }
         if known.is_none() {
-            self.addresses.push(AddressRegister { op: *op, offsets: [vector; 2], keeps: None });
+            self.addresses.push(AddressRegister {
+                op: *op,
+                offsets: [vector; 2],
+                checked: Vec::new(),
+                are_consecutive: true,
+                keeps: None,
+            });
         }
         let address = &mut self.addresses[index];
         let [lowest, highest] = address.offsets;
@@ -214,8 +225,8 @@ impl Values {
 }
 
 impl Value {
-    /// Returns `true` if the value is computed by a step. Most loaded values are read where they are used. Elements of vectors are not next to
-    /// each other, so those that are used twice are read first.
+    /// Returns `true` if the value is computed by a step. Most loaded values are read where they are used. Elements of vectors are not next
+    /// to each other, so those that are used twice are read first.
     fn is_step(&self) -> bool {
         self.operation != Operation::Load || self.is_live || self.is_element && self.uses.len() > 1
     }
@@ -234,7 +245,8 @@ fn with_products(steps: &[Step]) -> (Vec<Step>, Vec<[i32; 2]>) {
             && addend == Operand::Last
         {
             if *last != addresses {
-                (addresses.reverse(), offsets.reverse());
+                addresses.reverse();
+                offsets.reverse();
             }
             if *last == addresses {
                 (*last_d, factors.end) = (d, factors.end + 1);

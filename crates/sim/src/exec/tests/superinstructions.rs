@@ -179,7 +179,7 @@ fn superinstructions_report_the_same_as_their_instructions() {
         match &plain {
             Ok(_) => without += 1,
             Err(report) => {
-                (0..KINDS.len()).filter(|kind| report.contains(KINDS[*kind])).for_each(|kind| found[kind] += 1)
+                (0..KINDS.len()).filter(|kind| report.contains(KINDS[*kind])).for_each(|kind| found[kind] += 1);
             }
         }
     }

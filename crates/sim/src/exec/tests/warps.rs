@@ -81,6 +81,28 @@ fn barrier_reductions_count_and_combine_the_votes_of_the_block() {
 }
 
 #[test]
+fn block_that_polls_between_barriers_yields_to_the_block_that_it_waits_for() {
+    let bench = Bench::body(
+        "
+    setp.ne.u32 %p1, %r0, 0;
+    @%p1 bra SET;
+LOOP:
+    bar.sync 0;
+    ld.volatile.global.u32 %r2, [%p];
+    bar.sync 0;
+    setp.eq.u32 %p2, %r2, 0;
+    @%p2 bra LOOP;
+    bra END;
+SET:
+    st.volatile.global.u32 [%p], 7;
+END:",
+        4096,
+    );
+    bench.launch(2, 64).expect("the second block runs although the first never stops");
+    assert_eq!(bench.memory.read::<u32>(0, 1), [7]);
+}
+
+#[test]
 fn barrier_that_is_never_completed_is_a_deadlock_with_its_location() {
     let bench = Bench::body(
         "
