@@ -6,13 +6,11 @@
 use super::lane::HALF;
 use super::race::CheckedRead;
 
-/// The number of bytes of a word, which one mark describes.
+/// The number of bytes of a word, which one mark describes, and the mask of all of them.
 const WORD: u64 = 4;
-/// The mask of all bytes of a word.
 const WHOLE: u8 = 0xf;
-/// The number of words of a line.
+/// The numbers of words and of bytes of a line.
 const WORDS: usize = HALF;
-/// The number of bytes of a line.
 const LINE: u64 = WORD * WORDS as u64;
 
 /// The accesses to a block's shared memory since its last barrier.
@@ -167,22 +165,21 @@ impl Shadow {
         reads.iter().all(|read| self.note_read(read.address(start), bytes, reader.at(read)))
     }
 
-    /// The same for consecutive words. The words of a line are recorded as if the thread had read them with one instruction: no other
-    /// access can be between them.
+    /// The same for consecutive words. Those of a line are recorded as one access, because no other can be between them.
     #[inline]
     pub(crate) fn note_reads_of_words(&mut self, start: u64, reader: Reader, mut reads: &[CheckedRead]) -> bool {
-        while let [read, rest @ ..] = reads {
-            let offset = read.address(start);
+        while let Some(read) = reads.first() {
+            let (offset, reader) = (read.address(start), reader.at(read));
             let is_line = offset.is_multiple_of(LINE) && reads.len() >= WORDS;
-            let is_free = if is_line {
-                self.note_read_of_line(offset, WORDS as u16, reader.at(read))
+            let (is_free, taken) = if is_line {
+                (self.note_read_of_line(offset, WORDS as u16, reader), WORDS)
             } else {
-                self.note_read(offset, WORD, reader.at(read))
+                (self.note_read(offset, WORD, reader), 1)
             };
             if !is_free {
                 return false;
             }
-            reads = if is_line { &reads[WORDS..] } else { rest };
+            reads = &reads[taken..];
         }
         true
     }
