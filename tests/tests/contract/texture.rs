@@ -91,6 +91,93 @@ fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
 }
 
 #[test]
+fn copy_to_an_array_waits_for_the_kernel_that_reads_it_through_a_texture() {
+    on_driver(|test| {
+        let (array, other) = (array(test, ArrayFlags::empty()), test.stream());
+        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let mut argument = &texture;
+        // SAFETY: `launched` is called before the texture is used for anything else.
+        let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
+        let gate = Gate::on(&other);
+        // SAFETY: the texture was bound to this stream above and has not been used since.
+        unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
+        let region = ArrayRegion::whole(array.shape());
+        array.copy_from_device(region, &source).expect("the lengths are equal");
+        assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
+        gate.open();
+        let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
+        array.copy_to_device(region, &mut target).expect("the lengths are equal");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [1.0; 32]);
+    });
+}
+
+#[test]
+fn copy_to_a_level_waits_for_the_kernel_that_reads_it_through_a_texture() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
+        let levels = Arc::new(levels.expect("memory suffices"));
+        let level = levels.level(1).expect("there are four");
+        level.copy_from_slice(&[[7; 4]; 64]).expect("the lengths are equal");
+        let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
+        let texture = Texture::from_mipmapped_array(&levels, &options, None).expect("the levels can be read");
+        let source = DeviceBuffer::from_slice(&stream, &[[1_u8; 4]; 64]).expect("memory suffices");
+        let mut argument = &texture;
+        // SAFETY: `launched` is called before the texture is used for anything else.
+        let _: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
+        let gate = Gate::on(&other);
+        // SAFETY: the texture was bound to this stream above and has not been used since.
+        unsafe { Argument::<TextureObject>::launched(&mut argument, &mut guard(&other)) };
+        level.copy_from_device(ArrayRegion::whole(level.shape()), &source).expect("the lengths are equal");
+        assert!(stream_work::is_held_up(&stream), "the copy did not wait for the kernel");
+        gate.open();
+        stream.synchronize().expect("the stream works");
+    });
+}
+
+#[test]
+fn kernel_that_writes_a_surface_waits_for_every_earlier_access_to_its_array() {
+    on_driver(|test| {
+        let array = array(test, ArrayFlags::SURFACE);
+        let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let surface = Surface::new(&array).expect("the array is for surfaces");
+        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
+        let region = ArrayRegion::whole(array.shape());
+        let mut copy_from = || array.copy_to_device(region, &mut target).expect("the lengths are equal");
+        let copy_to = || array.copy_from_device(region, &source).expect("the lengths are equal");
+        let read = |stream: &Stream| {
+            // SAFETY: nothing is launched with the value; the gate on the stream stands for the kernel.
+            let _: TextureObject =
+                unsafe { (&mut &texture).bind(&mut guard(stream)) }.expect("the texture can be used");
+            // SAFETY: the texture was bound to this stream and has not been used since.
+            unsafe { Argument::<TextureObject>::launched(&mut &texture, &mut guard(stream)) };
+        };
+        let write = |stream: &Stream| {
+            // SAFETY: as for the texture.
+            let _: SurfaceObject =
+                unsafe { (&mut &surface).bind(&mut guard(stream)) }.expect("the surface can be used");
+            // SAFETY: as above.
+            unsafe { Argument::<SurfaceObject>::launched(&mut &surface, &mut guard(stream)) };
+        };
+        let waits_for = |what: &str, access: &mut dyn FnMut(&Stream), stream: &Stream| {
+            let other = test.stream();
+            let gate = Gate::on(stream);
+            access(stream);
+            write(&other);
+            assert!(stream_work::is_held_up(&other), "the kernel did not wait for the {what}");
+            gate.open();
+            other.synchronize().expect("the stream works");
+        };
+        waits_for("copy to the array", &mut |_| copy_to(), array.stream());
+        waits_for("copy from the array", &mut |_| copy_from(), array.stream());
+        waits_for("kernel that reads a texture", &mut |stream| read(stream), &test.stream());
+        waits_for("kernel that writes a surface", &mut |stream| write(stream), &test.stream());
+    });
+}
+
+#[test]
 fn copy_waits_for_the_kernel_that_writes_a_surface() {
     on_driver(|test| {
         let (array, other) = (array(test, ArrayFlags::SURFACE), test.stream());
