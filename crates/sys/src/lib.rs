@@ -39,6 +39,7 @@ extern crate std;
 
 mod api;
 mod constants;
+mod enumerator;
 mod function;
 mod generated;
 #[cfg(feature = "load")]
@@ -49,6 +50,8 @@ mod version;
 
 pub use self::api::{Api, ApiProvider, FromProvider, MissingFunction};
 pub use self::constants::*;
+#[doc(hidden)]
+pub use self::enumerator::write_enumerator;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
 pub use self::privileges::has_raised_privileges;

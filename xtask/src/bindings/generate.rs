@@ -46,7 +46,7 @@ pub(crate) fn render(
     let Some(newest) = headers.get(&pins.newest()?.version) else { return Ok(files) };
     let functions = &newest.surface.functions;
     let since = since::derive(&pins.newest()?.include()?, functions.keys().map(String::as_str))?;
-    files.insert(folder.join("types.rs"), render_types(newest)?);
+    files.insert(folder.join("types.rs"), render_types(newest, &syn::parse_quote!(crate))?);
     files.insert(folder.join("functions.rs"), render_functions(functions, &since)?);
     if pins.cuda.iter().all(|cuda| headers.contains_key(&cuda.version)) {
         let surfaces = headers.iter().map(|(version, header)| (*version, &header.surface)).collect();
@@ -57,8 +57,8 @@ pub(crate) fn render(
 }
 
 /// Types, constants and layout assertions: bindgen's output without the functions and without its lint attributes,
-/// which the module states once, with their reason.
-pub(super) fn render_types(header: &Header) -> Result<String> {
+/// which the module states once, with their reason. `sys` is the path of `curium_sys` in the crate.
+pub(super) fn render_types(header: &Header, sys: &syn::Path) -> Result<String> {
     let mut file = syn::parse_file(&header.text)?;
     file.items.retain(|item| !matches!(item, syn::Item::ForeignMod(_)));
     for item in &mut file.items {
@@ -68,7 +68,7 @@ pub(super) fn render_types(header: &Header) -> Result<String> {
             _ => {}
         }
     }
-    names::implement(&mut file)?;
+    names::implement(&mut file, sys)?;
     rustfmt(&format!("{FIRST_LINE}{}", prettyplease::unparse(&file)))
 }
 

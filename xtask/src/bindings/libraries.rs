@@ -127,7 +127,7 @@ pub(crate) fn render(headers: &Headers) -> Result<BTreeMap<PathBuf, String>> {
     for (library, headers) in LIBRARIES.iter().zip(&headers.0) {
         let newest = headers.values().next_back().context("a library is pinned")?;
         let folder = library.folder();
-        files.insert(folder.join("types.rs"), render_types(newest)?);
+        files.insert(folder.join("types.rs"), render_types(newest, &syn::parse_quote!(curium_driver::sys))?);
         for (index, list) in library.lists.iter().enumerate() {
             let text = list.render(library.product, headers, |name| library.list_of(name) == index)?;
             files.insert(folder.join(list.file), text);

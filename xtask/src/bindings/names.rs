@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use anyhow::Result;
 use quote::ToTokens as _;
 
-/// Replaces the derived `Debug` of every enum in `file` by one that writes the names of its enumerators.
-pub(super) fn implement(file: &mut syn::File) -> Result<()> {
+/// Replaces the derived `Debug` of every enum in `file` by one that writes the names of its enumerators, through
+/// `write_enumerator` of the module `sys`.
+pub(super) fn implement(file: &mut syn::File, sys: &syn::Path) -> Result<()> {
     let (names, aliases) = (enumerators(file), aliases(file));
     let mut items = Vec::with_capacity(file.items.len());
     for mut item in std::mem::take(&mut file.items) {
@@ -15,7 +16,7 @@ pub(super) fn implement(file: &mut syn::File) -> Result<()> {
                 remove_debug(open)?;
                 let name = open.ident.to_string();
                 let shown = aliases.get(&name).unwrap_or(&name);
-                Some(render(&open.ident, shown, names.get(&name).map(Vec::as_slice).unwrap_or_default()))
+                Some(render(sys, &open.ident, shown, names.get(&name).map(Vec::as_slice).unwrap_or_default()))
             }
             _ => None,
         };
@@ -80,17 +81,14 @@ fn remove_debug(item: &mut syn::ItemStruct) -> Result<()> {
     Ok(())
 }
 
-fn render(ty: &syn::Ident, shown: &str, names: &[syn::Ident]) -> syn::Item {
+/// The names are data, and one function searches those of every type: a `match` in each type would be code, which
+/// takes time to compile.
+fn render(sys: &syn::Path, ty: &syn::Ident, shown: &str, names: &[syn::Ident]) -> syn::Item {
     let texts = names.iter().map(syn::Ident::to_string);
-    let unnamed = format!("{shown}({{}})");
     syn::parse_quote! {
         impl ::core::fmt::Debug for #ty {
             fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                let name = match *self {
-                    #(Self::#names => #texts,)*
-                    Self(value) => return ::core::write!(formatter, #unnamed, value),
-                };
-                formatter.write_str(name)
+                #sys::write_enumerator(formatter, #shown, self.0.into(), &[#((Self::#names.0 as i64, #texts)),*])
             }
         }
     }
@@ -111,11 +109,11 @@ mod tests {
             #[derive(Debug)]
             pub struct record { field: u32 }
         };
-        implement(&mut file).expect("the file is as bindgen writes it");
+        implement(&mut file, &syn::parse_quote!(curium_sys)).expect("the file is as bindgen writes it");
         let text = prettyplease::unparse(&file);
-        assert!(text.contains("Self::A => \"A\",") && text.contains("Self::C => \"C\","), "{text}");
+        assert!(text.contains("(Self::A.0 as i64, \"A\"), (Self::C.0 as i64, \"C\")"), "{text}");
         assert!(!text.contains("Self::B"), "{text}");
-        assert!(text.contains("\"CUtag({})\""), "{text}");
+        assert!(text.contains("curium_sys::write_enumerator(") && text.contains("\"CUtag\","), "{text}");
         assert!(text.contains("#[derive(Copy, Clone)]") && text.contains("#[derive(Debug)]"), "{text}");
     }
 }
