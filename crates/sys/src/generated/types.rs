@@ -264,11 +264,12 @@ impl CUipcMem_flags_enum {
 pub struct CUipcMem_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUipcMem_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS => "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS",
-            Self(value) => return ::core::write!(formatter, "CUipcMem_flags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUipcMem_flags",
+            self.0.into(),
+            &[(Self::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0 as i64, "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS")],
+        )
     }
 }
 pub use self::CUipcMem_flags_enum as CUipcMem_flags;
@@ -282,15 +283,16 @@ impl CUmemAttach_flags_enum {
 pub struct CUmemAttach_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAttach_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ATTACH_GLOBAL => "CU_MEM_ATTACH_GLOBAL",
-            Self::CU_MEM_ATTACH_HOST => "CU_MEM_ATTACH_HOST",
-            Self::CU_MEM_ATTACH_SINGLE => "CU_MEM_ATTACH_SINGLE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAttach_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAttach_flags",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ATTACH_GLOBAL.0 as i64, "CU_MEM_ATTACH_GLOBAL"),
+                (Self::CU_MEM_ATTACH_HOST.0 as i64, "CU_MEM_ATTACH_HOST"),
+                (Self::CU_MEM_ATTACH_SINGLE.0 as i64, "CU_MEM_ATTACH_SINGLE"),
+            ],
+        )
     }
 }
 pub use self::CUmemAttach_flags_enum as CUmemAttach_flags;
@@ -313,21 +315,24 @@ impl CUctx_flags_enum {
 pub struct CUctx_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUctx_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_CTX_SCHED_AUTO => "CU_CTX_SCHED_AUTO",
-            Self::CU_CTX_SCHED_SPIN => "CU_CTX_SCHED_SPIN",
-            Self::CU_CTX_SCHED_YIELD => "CU_CTX_SCHED_YIELD",
-            Self::CU_CTX_SCHED_BLOCKING_SYNC => "CU_CTX_SCHED_BLOCKING_SYNC",
-            Self::CU_CTX_SCHED_MASK => "CU_CTX_SCHED_MASK",
-            Self::CU_CTX_MAP_HOST => "CU_CTX_MAP_HOST",
-            Self::CU_CTX_LMEM_RESIZE_TO_MAX => "CU_CTX_LMEM_RESIZE_TO_MAX",
-            Self::CU_CTX_COREDUMP_ENABLE => "CU_CTX_COREDUMP_ENABLE",
-            Self::CU_CTX_USER_COREDUMP_ENABLE => "CU_CTX_USER_COREDUMP_ENABLE",
-            Self::CU_CTX_SYNC_MEMOPS => "CU_CTX_SYNC_MEMOPS",
-            Self::CU_CTX_FLAGS_MASK => "CU_CTX_FLAGS_MASK",
-            Self(value) => return ::core::write!(formatter, "CUctx_flags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUctx_flags",
+            self.0.into(),
+            &[
+                (Self::CU_CTX_SCHED_AUTO.0 as i64, "CU_CTX_SCHED_AUTO"),
+                (Self::CU_CTX_SCHED_SPIN.0 as i64, "CU_CTX_SCHED_SPIN"),
+                (Self::CU_CTX_SCHED_YIELD.0 as i64, "CU_CTX_SCHED_YIELD"),
+                (Self::CU_CTX_SCHED_BLOCKING_SYNC.0 as i64, "CU_CTX_SCHED_BLOCKING_SYNC"),
+                (Self::CU_CTX_SCHED_MASK.0 as i64, "CU_CTX_SCHED_MASK"),
+                (Self::CU_CTX_MAP_HOST.0 as i64, "CU_CTX_MAP_HOST"),
+                (Self::CU_CTX_LMEM_RESIZE_TO_MAX.0 as i64, "CU_CTX_LMEM_RESIZE_TO_MAX"),
+                (Self::CU_CTX_COREDUMP_ENABLE.0 as i64, "CU_CTX_COREDUMP_ENABLE"),
+                (Self::CU_CTX_USER_COREDUMP_ENABLE.0 as i64, "CU_CTX_USER_COREDUMP_ENABLE"),
+                (Self::CU_CTX_SYNC_MEMOPS.0 as i64, "CU_CTX_SYNC_MEMOPS"),
+                (Self::CU_CTX_FLAGS_MASK.0 as i64, "CU_CTX_FLAGS_MASK"),
+            ],
+        )
     }
 }
 pub use self::CUctx_flags_enum as CUctx_flags;
@@ -342,16 +347,17 @@ impl CUevent_sched_flags_enum {
 pub struct CUevent_sched_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUevent_sched_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EVENT_SCHED_AUTO => "CU_EVENT_SCHED_AUTO",
-            Self::CU_EVENT_SCHED_SPIN => "CU_EVENT_SCHED_SPIN",
-            Self::CU_EVENT_SCHED_YIELD => "CU_EVENT_SCHED_YIELD",
-            Self::CU_EVENT_SCHED_BLOCKING_SYNC => "CU_EVENT_SCHED_BLOCKING_SYNC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUevent_sched_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUevent_sched_flags",
+            self.0.into(),
+            &[
+                (Self::CU_EVENT_SCHED_AUTO.0 as i64, "CU_EVENT_SCHED_AUTO"),
+                (Self::CU_EVENT_SCHED_SPIN.0 as i64, "CU_EVENT_SCHED_SPIN"),
+                (Self::CU_EVENT_SCHED_YIELD.0 as i64, "CU_EVENT_SCHED_YIELD"),
+                (Self::CU_EVENT_SCHED_BLOCKING_SYNC.0 as i64, "CU_EVENT_SCHED_BLOCKING_SYNC"),
+            ],
+        )
     }
 }
 pub use self::CUevent_sched_flags_enum as CUevent_sched_flags;
@@ -364,14 +370,15 @@ impl CUhostTaskSyncMode_enum {
 pub struct CUhostTaskSyncMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUhostTaskSyncMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_HOST_TASK_BLOCKING => "CU_HOST_TASK_BLOCKING",
-            Self::CU_HOST_TASK_SPINWAIT => "CU_HOST_TASK_SPINWAIT",
-            Self(value) => {
-                return ::core::write!(formatter, "CUhostTaskSyncMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUhostTaskSyncMode",
+            self.0.into(),
+            &[
+                (Self::CU_HOST_TASK_BLOCKING.0 as i64, "CU_HOST_TASK_BLOCKING"),
+                (Self::CU_HOST_TASK_SPINWAIT.0 as i64, "CU_HOST_TASK_SPINWAIT"),
+            ],
+        )
     }
 }
 pub use self::CUhostTaskSyncMode_enum as CUhostTaskSyncMode;
@@ -384,12 +391,15 @@ impl CUstream_flags_enum {
 pub struct CUstream_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstream_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_DEFAULT => "CU_STREAM_DEFAULT",
-            Self::CU_STREAM_NON_BLOCKING => "CU_STREAM_NON_BLOCKING",
-            Self(value) => return ::core::write!(formatter, "CUstream_flags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstream_flags",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_DEFAULT.0 as i64, "CU_STREAM_DEFAULT"),
+                (Self::CU_STREAM_NON_BLOCKING.0 as i64, "CU_STREAM_NON_BLOCKING"),
+            ],
+        )
     }
 }
 pub use self::CUstream_flags_enum as CUstream_flags;
@@ -404,14 +414,17 @@ impl CUevent_flags_enum {
 pub struct CUevent_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUevent_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EVENT_DEFAULT => "CU_EVENT_DEFAULT",
-            Self::CU_EVENT_BLOCKING_SYNC => "CU_EVENT_BLOCKING_SYNC",
-            Self::CU_EVENT_DISABLE_TIMING => "CU_EVENT_DISABLE_TIMING",
-            Self::CU_EVENT_INTERPROCESS => "CU_EVENT_INTERPROCESS",
-            Self(value) => return ::core::write!(formatter, "CUevent_flags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUevent_flags",
+            self.0.into(),
+            &[
+                (Self::CU_EVENT_DEFAULT.0 as i64, "CU_EVENT_DEFAULT"),
+                (Self::CU_EVENT_BLOCKING_SYNC.0 as i64, "CU_EVENT_BLOCKING_SYNC"),
+                (Self::CU_EVENT_DISABLE_TIMING.0 as i64, "CU_EVENT_DISABLE_TIMING"),
+                (Self::CU_EVENT_INTERPROCESS.0 as i64, "CU_EVENT_INTERPROCESS"),
+            ],
+        )
     }
 }
 pub use self::CUevent_flags_enum as CUevent_flags;
@@ -424,14 +437,15 @@ impl CUevent_record_flags_enum {
 pub struct CUevent_record_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUevent_record_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EVENT_RECORD_DEFAULT => "CU_EVENT_RECORD_DEFAULT",
-            Self::CU_EVENT_RECORD_EXTERNAL => "CU_EVENT_RECORD_EXTERNAL",
-            Self(value) => {
-                return ::core::write!(formatter, "CUevent_record_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUevent_record_flags",
+            self.0.into(),
+            &[
+                (Self::CU_EVENT_RECORD_DEFAULT.0 as i64, "CU_EVENT_RECORD_DEFAULT"),
+                (Self::CU_EVENT_RECORD_EXTERNAL.0 as i64, "CU_EVENT_RECORD_EXTERNAL"),
+            ],
+        )
     }
 }
 pub use self::CUevent_record_flags_enum as CUevent_record_flags;
@@ -444,14 +458,15 @@ impl CUevent_wait_flags_enum {
 pub struct CUevent_wait_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUevent_wait_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EVENT_WAIT_DEFAULT => "CU_EVENT_WAIT_DEFAULT",
-            Self::CU_EVENT_WAIT_EXTERNAL => "CU_EVENT_WAIT_EXTERNAL",
-            Self(value) => {
-                return ::core::write!(formatter, "CUevent_wait_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUevent_wait_flags",
+            self.0.into(),
+            &[
+                (Self::CU_EVENT_WAIT_DEFAULT.0 as i64, "CU_EVENT_WAIT_DEFAULT"),
+                (Self::CU_EVENT_WAIT_EXTERNAL.0 as i64, "CU_EVENT_WAIT_EXTERNAL"),
+            ],
+        )
     }
 }
 pub use self::CUevent_wait_flags_enum as CUevent_wait_flags;
@@ -476,26 +491,27 @@ impl CUatomicOperation_enum {
 pub struct CUatomicOperation_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUatomicOperation_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_ATOMIC_OPERATION_INTEGER_ADD => "CU_ATOMIC_OPERATION_INTEGER_ADD",
-            Self::CU_ATOMIC_OPERATION_INTEGER_MIN => "CU_ATOMIC_OPERATION_INTEGER_MIN",
-            Self::CU_ATOMIC_OPERATION_INTEGER_MAX => "CU_ATOMIC_OPERATION_INTEGER_MAX",
-            Self::CU_ATOMIC_OPERATION_INTEGER_INCREMENT => "CU_ATOMIC_OPERATION_INTEGER_INCREMENT",
-            Self::CU_ATOMIC_OPERATION_INTEGER_DECREMENT => "CU_ATOMIC_OPERATION_INTEGER_DECREMENT",
-            Self::CU_ATOMIC_OPERATION_AND => "CU_ATOMIC_OPERATION_AND",
-            Self::CU_ATOMIC_OPERATION_OR => "CU_ATOMIC_OPERATION_OR",
-            Self::CU_ATOMIC_OPERATION_XOR => "CU_ATOMIC_OPERATION_XOR",
-            Self::CU_ATOMIC_OPERATION_EXCHANGE => "CU_ATOMIC_OPERATION_EXCHANGE",
-            Self::CU_ATOMIC_OPERATION_CAS => "CU_ATOMIC_OPERATION_CAS",
-            Self::CU_ATOMIC_OPERATION_FLOAT_ADD => "CU_ATOMIC_OPERATION_FLOAT_ADD",
-            Self::CU_ATOMIC_OPERATION_FLOAT_MIN => "CU_ATOMIC_OPERATION_FLOAT_MIN",
-            Self::CU_ATOMIC_OPERATION_FLOAT_MAX => "CU_ATOMIC_OPERATION_FLOAT_MAX",
-            Self::CU_ATOMIC_OPERATION_MAX => "CU_ATOMIC_OPERATION_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUatomicOperation({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUatomicOperation",
+            self.0.into(),
+            &[
+                (Self::CU_ATOMIC_OPERATION_INTEGER_ADD.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_ADD"),
+                (Self::CU_ATOMIC_OPERATION_INTEGER_MIN.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_MIN"),
+                (Self::CU_ATOMIC_OPERATION_INTEGER_MAX.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_MAX"),
+                (Self::CU_ATOMIC_OPERATION_INTEGER_INCREMENT.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_INCREMENT"),
+                (Self::CU_ATOMIC_OPERATION_INTEGER_DECREMENT.0 as i64, "CU_ATOMIC_OPERATION_INTEGER_DECREMENT"),
+                (Self::CU_ATOMIC_OPERATION_AND.0 as i64, "CU_ATOMIC_OPERATION_AND"),
+                (Self::CU_ATOMIC_OPERATION_OR.0 as i64, "CU_ATOMIC_OPERATION_OR"),
+                (Self::CU_ATOMIC_OPERATION_XOR.0 as i64, "CU_ATOMIC_OPERATION_XOR"),
+                (Self::CU_ATOMIC_OPERATION_EXCHANGE.0 as i64, "CU_ATOMIC_OPERATION_EXCHANGE"),
+                (Self::CU_ATOMIC_OPERATION_CAS.0 as i64, "CU_ATOMIC_OPERATION_CAS"),
+                (Self::CU_ATOMIC_OPERATION_FLOAT_ADD.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_ADD"),
+                (Self::CU_ATOMIC_OPERATION_FLOAT_MIN.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_MIN"),
+                (Self::CU_ATOMIC_OPERATION_FLOAT_MAX.0 as i64, "CU_ATOMIC_OPERATION_FLOAT_MAX"),
+                (Self::CU_ATOMIC_OPERATION_MAX.0 as i64, "CU_ATOMIC_OPERATION_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUatomicOperation_enum as CUatomicOperation;
@@ -513,19 +529,20 @@ impl CUatomicOperationCapability_enum {
 pub struct CUatomicOperationCapability_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUatomicOperationCapability_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_ATOMIC_CAPABILITY_SIGNED => "CU_ATOMIC_CAPABILITY_SIGNED",
-            Self::CU_ATOMIC_CAPABILITY_UNSIGNED => "CU_ATOMIC_CAPABILITY_UNSIGNED",
-            Self::CU_ATOMIC_CAPABILITY_REDUCTION => "CU_ATOMIC_CAPABILITY_REDUCTION",
-            Self::CU_ATOMIC_CAPABILITY_SCALAR_32 => "CU_ATOMIC_CAPABILITY_SCALAR_32",
-            Self::CU_ATOMIC_CAPABILITY_SCALAR_64 => "CU_ATOMIC_CAPABILITY_SCALAR_64",
-            Self::CU_ATOMIC_CAPABILITY_SCALAR_128 => "CU_ATOMIC_CAPABILITY_SCALAR_128",
-            Self::CU_ATOMIC_CAPABILITY_VECTOR_32x4 => "CU_ATOMIC_CAPABILITY_VECTOR_32x4",
-            Self(value) => {
-                return ::core::write!(formatter, "CUatomicOperationCapability({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUatomicOperationCapability",
+            self.0.into(),
+            &[
+                (Self::CU_ATOMIC_CAPABILITY_SIGNED.0 as i64, "CU_ATOMIC_CAPABILITY_SIGNED"),
+                (Self::CU_ATOMIC_CAPABILITY_UNSIGNED.0 as i64, "CU_ATOMIC_CAPABILITY_UNSIGNED"),
+                (Self::CU_ATOMIC_CAPABILITY_REDUCTION.0 as i64, "CU_ATOMIC_CAPABILITY_REDUCTION"),
+                (Self::CU_ATOMIC_CAPABILITY_SCALAR_32.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_32"),
+                (Self::CU_ATOMIC_CAPABILITY_SCALAR_64.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_64"),
+                (Self::CU_ATOMIC_CAPABILITY_SCALAR_128.0 as i64, "CU_ATOMIC_CAPABILITY_SCALAR_128"),
+                (Self::CU_ATOMIC_CAPABILITY_VECTOR_32x4.0 as i64, "CU_ATOMIC_CAPABILITY_VECTOR_32x4"),
+            ],
+        )
     }
 }
 pub use self::CUatomicOperationCapability_enum as CUatomicOperationCapability;
@@ -541,17 +558,18 @@ impl CUstreamWaitValue_flags_enum {
 pub struct CUstreamWaitValue_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamWaitValue_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_WAIT_VALUE_GEQ => "CU_STREAM_WAIT_VALUE_GEQ",
-            Self::CU_STREAM_WAIT_VALUE_EQ => "CU_STREAM_WAIT_VALUE_EQ",
-            Self::CU_STREAM_WAIT_VALUE_AND => "CU_STREAM_WAIT_VALUE_AND",
-            Self::CU_STREAM_WAIT_VALUE_NOR => "CU_STREAM_WAIT_VALUE_NOR",
-            Self::CU_STREAM_WAIT_VALUE_FLUSH => "CU_STREAM_WAIT_VALUE_FLUSH",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamWaitValue_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamWaitValue_flags",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_WAIT_VALUE_GEQ.0 as i64, "CU_STREAM_WAIT_VALUE_GEQ"),
+                (Self::CU_STREAM_WAIT_VALUE_EQ.0 as i64, "CU_STREAM_WAIT_VALUE_EQ"),
+                (Self::CU_STREAM_WAIT_VALUE_AND.0 as i64, "CU_STREAM_WAIT_VALUE_AND"),
+                (Self::CU_STREAM_WAIT_VALUE_NOR.0 as i64, "CU_STREAM_WAIT_VALUE_NOR"),
+                (Self::CU_STREAM_WAIT_VALUE_FLUSH.0 as i64, "CU_STREAM_WAIT_VALUE_FLUSH"),
+            ],
+        )
     }
 }
 pub use self::CUstreamWaitValue_flags_enum as CUstreamWaitValue_flags;
@@ -564,14 +582,15 @@ impl CUstreamWriteValue_flags_enum {
 pub struct CUstreamWriteValue_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamWriteValue_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_WRITE_VALUE_DEFAULT => "CU_STREAM_WRITE_VALUE_DEFAULT",
-            Self::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER => "CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamWriteValue_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamWriteValue_flags",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_WRITE_VALUE_DEFAULT.0 as i64, "CU_STREAM_WRITE_VALUE_DEFAULT"),
+                (Self::CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER.0 as i64, "CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER"),
+            ],
+        )
     }
 }
 pub use self::CUstreamWriteValue_flags_enum as CUstreamWriteValue_flags;
@@ -589,19 +608,20 @@ impl CUstreamBatchMemOpType_enum {
 pub struct CUstreamBatchMemOpType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamBatchMemOpType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_MEM_OP_WAIT_VALUE_32 => "CU_STREAM_MEM_OP_WAIT_VALUE_32",
-            Self::CU_STREAM_MEM_OP_WRITE_VALUE_32 => "CU_STREAM_MEM_OP_WRITE_VALUE_32",
-            Self::CU_STREAM_MEM_OP_WAIT_VALUE_64 => "CU_STREAM_MEM_OP_WAIT_VALUE_64",
-            Self::CU_STREAM_MEM_OP_WRITE_VALUE_64 => "CU_STREAM_MEM_OP_WRITE_VALUE_64",
-            Self::CU_STREAM_MEM_OP_BARRIER => "CU_STREAM_MEM_OP_BARRIER",
-            Self::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => "CU_STREAM_MEM_OP_ATOMIC_REDUCTION",
-            Self::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamBatchMemOpType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamBatchMemOpType",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_MEM_OP_WAIT_VALUE_32.0 as i64, "CU_STREAM_MEM_OP_WAIT_VALUE_32"),
+                (Self::CU_STREAM_MEM_OP_WRITE_VALUE_32.0 as i64, "CU_STREAM_MEM_OP_WRITE_VALUE_32"),
+                (Self::CU_STREAM_MEM_OP_WAIT_VALUE_64.0 as i64, "CU_STREAM_MEM_OP_WAIT_VALUE_64"),
+                (Self::CU_STREAM_MEM_OP_WRITE_VALUE_64.0 as i64, "CU_STREAM_MEM_OP_WRITE_VALUE_64"),
+                (Self::CU_STREAM_MEM_OP_BARRIER.0 as i64, "CU_STREAM_MEM_OP_BARRIER"),
+                (Self::CU_STREAM_MEM_OP_ATOMIC_REDUCTION.0 as i64, "CU_STREAM_MEM_OP_ATOMIC_REDUCTION"),
+                (Self::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES.0 as i64, "CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES"),
+            ],
+        )
     }
 }
 pub use self::CUstreamBatchMemOpType_enum as CUstreamBatchMemOpType;
@@ -614,14 +634,15 @@ impl CUstreamMemoryBarrier_flags_enum {
 pub struct CUstreamMemoryBarrier_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamMemoryBarrier_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_MEMORY_BARRIER_TYPE_SYS => "CU_STREAM_MEMORY_BARRIER_TYPE_SYS",
-            Self::CU_STREAM_MEMORY_BARRIER_TYPE_GPU => "CU_STREAM_MEMORY_BARRIER_TYPE_GPU",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamMemoryBarrier_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamMemoryBarrier_flags",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_MEMORY_BARRIER_TYPE_SYS.0 as i64, "CU_STREAM_MEMORY_BARRIER_TYPE_SYS"),
+                (Self::CU_STREAM_MEMORY_BARRIER_TYPE_GPU.0 as i64, "CU_STREAM_MEMORY_BARRIER_TYPE_GPU"),
+            ],
+        )
     }
 }
 pub use self::CUstreamMemoryBarrier_flags_enum as CUstreamMemoryBarrier_flags;
@@ -638,15 +659,16 @@ impl CUstreamAtomicReductionOpType_enum {
 pub struct CUstreamAtomicReductionOpType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamAtomicReductionOpType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_ATOMIC_REDUCTION_OP_OR => "CU_STREAM_ATOMIC_REDUCTION_OP_OR",
-            Self::CU_STREAM_ATOMIC_REDUCTION_OP_AND => "CU_STREAM_ATOMIC_REDUCTION_OP_AND",
-            Self::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => "CU_STREAM_ATOMIC_REDUCTION_OP_ADD",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamAtomicReductionOpType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamAtomicReductionOpType",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_OR.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_OR"),
+                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_AND.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_AND"),
+                (Self::CU_STREAM_ATOMIC_REDUCTION_OP_ADD.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_OP_ADD"),
+            ],
+        )
     }
 }
 pub use self::CUstreamAtomicReductionOpType_enum as CUstreamAtomicReductionOpType;
@@ -661,14 +683,15 @@ impl CUstreamAtomicReductionDataType_enum {
 pub struct CUstreamAtomicReductionDataType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamAtomicReductionDataType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 => "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32",
-            Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 => "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamAtomicReductionDataType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamAtomicReductionDataType",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32"),
+                (Self::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64.0 as i64, "CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64"),
+            ],
+        )
     }
 }
 pub use self::CUstreamAtomicReductionDataType_enum as CUstreamAtomicReductionDataType;
@@ -921,14 +944,15 @@ impl CUoccupancy_flags_enum {
 pub struct CUoccupancy_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUoccupancy_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_OCCUPANCY_DEFAULT => "CU_OCCUPANCY_DEFAULT",
-            Self::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE => "CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUoccupancy_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUoccupancy_flags",
+            self.0.into(),
+            &[
+                (Self::CU_OCCUPANCY_DEFAULT.0 as i64, "CU_OCCUPANCY_DEFAULT"),
+                (Self::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0 as i64, "CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE"),
+            ],
+        )
     }
 }
 pub use self::CUoccupancy_flags_enum as CUoccupancy_flags;
@@ -943,14 +967,15 @@ impl CUstreamUpdateCaptureDependencies_flags_enum {
 pub struct CUstreamUpdateCaptureDependencies_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamUpdateCaptureDependencies_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_ADD_CAPTURE_DEPENDENCIES => "CU_STREAM_ADD_CAPTURE_DEPENDENCIES",
-            Self::CU_STREAM_SET_CAPTURE_DEPENDENCIES => "CU_STREAM_SET_CAPTURE_DEPENDENCIES",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamUpdateCaptureDependencies_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamUpdateCaptureDependencies_flags",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0 as i64, "CU_STREAM_ADD_CAPTURE_DEPENDENCIES"),
+                (Self::CU_STREAM_SET_CAPTURE_DEPENDENCIES.0 as i64, "CU_STREAM_SET_CAPTURE_DEPENDENCIES"),
+            ],
+        )
     }
 }
 pub use self::CUstreamUpdateCaptureDependencies_flags_enum as CUstreamUpdateCaptureDependencies_flags;
@@ -962,13 +987,12 @@ impl CUasyncNotificationType_enum {
 pub struct CUasyncNotificationType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUasyncNotificationType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => "CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET",
-            Self(value) => {
-                return ::core::write!(formatter, "CUasyncNotificationType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUasyncNotificationType",
+            self.0.into(),
+            &[(Self::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET.0 as i64, "CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET")],
+        )
     }
 }
 pub use self::CUasyncNotificationType_enum as CUasyncNotificationType;
@@ -1095,76 +1119,79 @@ impl CUarray_format_enum {
 pub struct CUarray_format_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUarray_format_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_AD_FORMAT_UNSIGNED_INT8 => "CU_AD_FORMAT_UNSIGNED_INT8",
-            Self::CU_AD_FORMAT_UNSIGNED_INT16 => "CU_AD_FORMAT_UNSIGNED_INT16",
-            Self::CU_AD_FORMAT_UNSIGNED_INT32 => "CU_AD_FORMAT_UNSIGNED_INT32",
-            Self::CU_AD_FORMAT_SIGNED_INT8 => "CU_AD_FORMAT_SIGNED_INT8",
-            Self::CU_AD_FORMAT_SIGNED_INT16 => "CU_AD_FORMAT_SIGNED_INT16",
-            Self::CU_AD_FORMAT_SIGNED_INT32 => "CU_AD_FORMAT_SIGNED_INT32",
-            Self::CU_AD_FORMAT_HALF => "CU_AD_FORMAT_HALF",
-            Self::CU_AD_FORMAT_FLOAT => "CU_AD_FORMAT_FLOAT",
-            Self::CU_AD_FORMAT_NV12 => "CU_AD_FORMAT_NV12",
-            Self::CU_AD_FORMAT_UNORM_INT8X1 => "CU_AD_FORMAT_UNORM_INT8X1",
-            Self::CU_AD_FORMAT_UNORM_INT8X2 => "CU_AD_FORMAT_UNORM_INT8X2",
-            Self::CU_AD_FORMAT_UNORM_INT8X4 => "CU_AD_FORMAT_UNORM_INT8X4",
-            Self::CU_AD_FORMAT_UNORM_INT16X1 => "CU_AD_FORMAT_UNORM_INT16X1",
-            Self::CU_AD_FORMAT_UNORM_INT16X2 => "CU_AD_FORMAT_UNORM_INT16X2",
-            Self::CU_AD_FORMAT_UNORM_INT16X4 => "CU_AD_FORMAT_UNORM_INT16X4",
-            Self::CU_AD_FORMAT_SNORM_INT8X1 => "CU_AD_FORMAT_SNORM_INT8X1",
-            Self::CU_AD_FORMAT_SNORM_INT8X2 => "CU_AD_FORMAT_SNORM_INT8X2",
-            Self::CU_AD_FORMAT_SNORM_INT8X4 => "CU_AD_FORMAT_SNORM_INT8X4",
-            Self::CU_AD_FORMAT_SNORM_INT16X1 => "CU_AD_FORMAT_SNORM_INT16X1",
-            Self::CU_AD_FORMAT_SNORM_INT16X2 => "CU_AD_FORMAT_SNORM_INT16X2",
-            Self::CU_AD_FORMAT_SNORM_INT16X4 => "CU_AD_FORMAT_SNORM_INT16X4",
-            Self::CU_AD_FORMAT_BC1_UNORM => "CU_AD_FORMAT_BC1_UNORM",
-            Self::CU_AD_FORMAT_BC1_UNORM_SRGB => "CU_AD_FORMAT_BC1_UNORM_SRGB",
-            Self::CU_AD_FORMAT_BC2_UNORM => "CU_AD_FORMAT_BC2_UNORM",
-            Self::CU_AD_FORMAT_BC2_UNORM_SRGB => "CU_AD_FORMAT_BC2_UNORM_SRGB",
-            Self::CU_AD_FORMAT_BC3_UNORM => "CU_AD_FORMAT_BC3_UNORM",
-            Self::CU_AD_FORMAT_BC3_UNORM_SRGB => "CU_AD_FORMAT_BC3_UNORM_SRGB",
-            Self::CU_AD_FORMAT_BC4_UNORM => "CU_AD_FORMAT_BC4_UNORM",
-            Self::CU_AD_FORMAT_BC4_SNORM => "CU_AD_FORMAT_BC4_SNORM",
-            Self::CU_AD_FORMAT_BC5_UNORM => "CU_AD_FORMAT_BC5_UNORM",
-            Self::CU_AD_FORMAT_BC5_SNORM => "CU_AD_FORMAT_BC5_SNORM",
-            Self::CU_AD_FORMAT_BC6H_UF16 => "CU_AD_FORMAT_BC6H_UF16",
-            Self::CU_AD_FORMAT_BC6H_SF16 => "CU_AD_FORMAT_BC6H_SF16",
-            Self::CU_AD_FORMAT_BC7_UNORM => "CU_AD_FORMAT_BC7_UNORM",
-            Self::CU_AD_FORMAT_BC7_UNORM_SRGB => "CU_AD_FORMAT_BC7_UNORM_SRGB",
-            Self::CU_AD_FORMAT_P010 => "CU_AD_FORMAT_P010",
-            Self::CU_AD_FORMAT_P016 => "CU_AD_FORMAT_P016",
-            Self::CU_AD_FORMAT_NV16 => "CU_AD_FORMAT_NV16",
-            Self::CU_AD_FORMAT_P210 => "CU_AD_FORMAT_P210",
-            Self::CU_AD_FORMAT_P216 => "CU_AD_FORMAT_P216",
-            Self::CU_AD_FORMAT_YUY2 => "CU_AD_FORMAT_YUY2",
-            Self::CU_AD_FORMAT_Y210 => "CU_AD_FORMAT_Y210",
-            Self::CU_AD_FORMAT_Y216 => "CU_AD_FORMAT_Y216",
-            Self::CU_AD_FORMAT_AYUV => "CU_AD_FORMAT_AYUV",
-            Self::CU_AD_FORMAT_Y410 => "CU_AD_FORMAT_Y410",
-            Self::CU_AD_FORMAT_Y416 => "CU_AD_FORMAT_Y416",
-            Self::CU_AD_FORMAT_Y444_PLANAR8 => "CU_AD_FORMAT_Y444_PLANAR8",
-            Self::CU_AD_FORMAT_Y444_PLANAR10 => "CU_AD_FORMAT_Y444_PLANAR10",
-            Self::CU_AD_FORMAT_YUV444_8bit_SemiPlanar => "CU_AD_FORMAT_YUV444_8bit_SemiPlanar",
-            Self::CU_AD_FORMAT_YUV444_16bit_SemiPlanar => "CU_AD_FORMAT_YUV444_16bit_SemiPlanar",
-            Self::CU_AD_FORMAT_UNORM_INT_101010_2 => "CU_AD_FORMAT_UNORM_INT_101010_2",
-            Self::CU_AD_FORMAT_UINT8_PACKED_422 => "CU_AD_FORMAT_UINT8_PACKED_422",
-            Self::CU_AD_FORMAT_UINT8_PACKED_444 => "CU_AD_FORMAT_UINT8_PACKED_444",
-            Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_420 => "CU_AD_FORMAT_UINT8_SEMIPLANAR_420",
-            Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_420 => "CU_AD_FORMAT_UINT16_SEMIPLANAR_420",
-            Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_422 => "CU_AD_FORMAT_UINT8_SEMIPLANAR_422",
-            Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_422 => "CU_AD_FORMAT_UINT16_SEMIPLANAR_422",
-            Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_444 => "CU_AD_FORMAT_UINT8_SEMIPLANAR_444",
-            Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_444 => "CU_AD_FORMAT_UINT16_SEMIPLANAR_444",
-            Self::CU_AD_FORMAT_UINT8_PLANAR_420 => "CU_AD_FORMAT_UINT8_PLANAR_420",
-            Self::CU_AD_FORMAT_UINT16_PLANAR_420 => "CU_AD_FORMAT_UINT16_PLANAR_420",
-            Self::CU_AD_FORMAT_UINT8_PLANAR_422 => "CU_AD_FORMAT_UINT8_PLANAR_422",
-            Self::CU_AD_FORMAT_UINT16_PLANAR_422 => "CU_AD_FORMAT_UINT16_PLANAR_422",
-            Self::CU_AD_FORMAT_UINT8_PLANAR_444 => "CU_AD_FORMAT_UINT8_PLANAR_444",
-            Self::CU_AD_FORMAT_UINT16_PLANAR_444 => "CU_AD_FORMAT_UINT16_PLANAR_444",
-            Self::CU_AD_FORMAT_MAX => "CU_AD_FORMAT_MAX",
-            Self(value) => return ::core::write!(formatter, "CUarray_format({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUarray_format",
+            self.0.into(),
+            &[
+                (Self::CU_AD_FORMAT_UNSIGNED_INT8.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT8"),
+                (Self::CU_AD_FORMAT_UNSIGNED_INT16.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT16"),
+                (Self::CU_AD_FORMAT_UNSIGNED_INT32.0 as i64, "CU_AD_FORMAT_UNSIGNED_INT32"),
+                (Self::CU_AD_FORMAT_SIGNED_INT8.0 as i64, "CU_AD_FORMAT_SIGNED_INT8"),
+                (Self::CU_AD_FORMAT_SIGNED_INT16.0 as i64, "CU_AD_FORMAT_SIGNED_INT16"),
+                (Self::CU_AD_FORMAT_SIGNED_INT32.0 as i64, "CU_AD_FORMAT_SIGNED_INT32"),
+                (Self::CU_AD_FORMAT_HALF.0 as i64, "CU_AD_FORMAT_HALF"),
+                (Self::CU_AD_FORMAT_FLOAT.0 as i64, "CU_AD_FORMAT_FLOAT"),
+                (Self::CU_AD_FORMAT_NV12.0 as i64, "CU_AD_FORMAT_NV12"),
+                (Self::CU_AD_FORMAT_UNORM_INT8X1.0 as i64, "CU_AD_FORMAT_UNORM_INT8X1"),
+                (Self::CU_AD_FORMAT_UNORM_INT8X2.0 as i64, "CU_AD_FORMAT_UNORM_INT8X2"),
+                (Self::CU_AD_FORMAT_UNORM_INT8X4.0 as i64, "CU_AD_FORMAT_UNORM_INT8X4"),
+                (Self::CU_AD_FORMAT_UNORM_INT16X1.0 as i64, "CU_AD_FORMAT_UNORM_INT16X1"),
+                (Self::CU_AD_FORMAT_UNORM_INT16X2.0 as i64, "CU_AD_FORMAT_UNORM_INT16X2"),
+                (Self::CU_AD_FORMAT_UNORM_INT16X4.0 as i64, "CU_AD_FORMAT_UNORM_INT16X4"),
+                (Self::CU_AD_FORMAT_SNORM_INT8X1.0 as i64, "CU_AD_FORMAT_SNORM_INT8X1"),
+                (Self::CU_AD_FORMAT_SNORM_INT8X2.0 as i64, "CU_AD_FORMAT_SNORM_INT8X2"),
+                (Self::CU_AD_FORMAT_SNORM_INT8X4.0 as i64, "CU_AD_FORMAT_SNORM_INT8X4"),
+                (Self::CU_AD_FORMAT_SNORM_INT16X1.0 as i64, "CU_AD_FORMAT_SNORM_INT16X1"),
+                (Self::CU_AD_FORMAT_SNORM_INT16X2.0 as i64, "CU_AD_FORMAT_SNORM_INT16X2"),
+                (Self::CU_AD_FORMAT_SNORM_INT16X4.0 as i64, "CU_AD_FORMAT_SNORM_INT16X4"),
+                (Self::CU_AD_FORMAT_BC1_UNORM.0 as i64, "CU_AD_FORMAT_BC1_UNORM"),
+                (Self::CU_AD_FORMAT_BC1_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC1_UNORM_SRGB"),
+                (Self::CU_AD_FORMAT_BC2_UNORM.0 as i64, "CU_AD_FORMAT_BC2_UNORM"),
+                (Self::CU_AD_FORMAT_BC2_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC2_UNORM_SRGB"),
+                (Self::CU_AD_FORMAT_BC3_UNORM.0 as i64, "CU_AD_FORMAT_BC3_UNORM"),
+                (Self::CU_AD_FORMAT_BC3_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC3_UNORM_SRGB"),
+                (Self::CU_AD_FORMAT_BC4_UNORM.0 as i64, "CU_AD_FORMAT_BC4_UNORM"),
+                (Self::CU_AD_FORMAT_BC4_SNORM.0 as i64, "CU_AD_FORMAT_BC4_SNORM"),
+                (Self::CU_AD_FORMAT_BC5_UNORM.0 as i64, "CU_AD_FORMAT_BC5_UNORM"),
+                (Self::CU_AD_FORMAT_BC5_SNORM.0 as i64, "CU_AD_FORMAT_BC5_SNORM"),
+                (Self::CU_AD_FORMAT_BC6H_UF16.0 as i64, "CU_AD_FORMAT_BC6H_UF16"),
+                (Self::CU_AD_FORMAT_BC6H_SF16.0 as i64, "CU_AD_FORMAT_BC6H_SF16"),
+                (Self::CU_AD_FORMAT_BC7_UNORM.0 as i64, "CU_AD_FORMAT_BC7_UNORM"),
+                (Self::CU_AD_FORMAT_BC7_UNORM_SRGB.0 as i64, "CU_AD_FORMAT_BC7_UNORM_SRGB"),
+                (Self::CU_AD_FORMAT_P010.0 as i64, "CU_AD_FORMAT_P010"),
+                (Self::CU_AD_FORMAT_P016.0 as i64, "CU_AD_FORMAT_P016"),
+                (Self::CU_AD_FORMAT_NV16.0 as i64, "CU_AD_FORMAT_NV16"),
+                (Self::CU_AD_FORMAT_P210.0 as i64, "CU_AD_FORMAT_P210"),
+                (Self::CU_AD_FORMAT_P216.0 as i64, "CU_AD_FORMAT_P216"),
+                (Self::CU_AD_FORMAT_YUY2.0 as i64, "CU_AD_FORMAT_YUY2"),
+                (Self::CU_AD_FORMAT_Y210.0 as i64, "CU_AD_FORMAT_Y210"),
+                (Self::CU_AD_FORMAT_Y216.0 as i64, "CU_AD_FORMAT_Y216"),
+                (Self::CU_AD_FORMAT_AYUV.0 as i64, "CU_AD_FORMAT_AYUV"),
+                (Self::CU_AD_FORMAT_Y410.0 as i64, "CU_AD_FORMAT_Y410"),
+                (Self::CU_AD_FORMAT_Y416.0 as i64, "CU_AD_FORMAT_Y416"),
+                (Self::CU_AD_FORMAT_Y444_PLANAR8.0 as i64, "CU_AD_FORMAT_Y444_PLANAR8"),
+                (Self::CU_AD_FORMAT_Y444_PLANAR10.0 as i64, "CU_AD_FORMAT_Y444_PLANAR10"),
+                (Self::CU_AD_FORMAT_YUV444_8bit_SemiPlanar.0 as i64, "CU_AD_FORMAT_YUV444_8bit_SemiPlanar"),
+                (Self::CU_AD_FORMAT_YUV444_16bit_SemiPlanar.0 as i64, "CU_AD_FORMAT_YUV444_16bit_SemiPlanar"),
+                (Self::CU_AD_FORMAT_UNORM_INT_101010_2.0 as i64, "CU_AD_FORMAT_UNORM_INT_101010_2"),
+                (Self::CU_AD_FORMAT_UINT8_PACKED_422.0 as i64, "CU_AD_FORMAT_UINT8_PACKED_422"),
+                (Self::CU_AD_FORMAT_UINT8_PACKED_444.0 as i64, "CU_AD_FORMAT_UINT8_PACKED_444"),
+                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_420.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_420"),
+                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_420.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_420"),
+                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_422.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_422"),
+                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_422.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_422"),
+                (Self::CU_AD_FORMAT_UINT8_SEMIPLANAR_444.0 as i64, "CU_AD_FORMAT_UINT8_SEMIPLANAR_444"),
+                (Self::CU_AD_FORMAT_UINT16_SEMIPLANAR_444.0 as i64, "CU_AD_FORMAT_UINT16_SEMIPLANAR_444"),
+                (Self::CU_AD_FORMAT_UINT8_PLANAR_420.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_420"),
+                (Self::CU_AD_FORMAT_UINT16_PLANAR_420.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_420"),
+                (Self::CU_AD_FORMAT_UINT8_PLANAR_422.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_422"),
+                (Self::CU_AD_FORMAT_UINT16_PLANAR_422.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_422"),
+                (Self::CU_AD_FORMAT_UINT8_PLANAR_444.0 as i64, "CU_AD_FORMAT_UINT8_PLANAR_444"),
+                (Self::CU_AD_FORMAT_UINT16_PLANAR_444.0 as i64, "CU_AD_FORMAT_UINT16_PLANAR_444"),
+                (Self::CU_AD_FORMAT_MAX.0 as i64, "CU_AD_FORMAT_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUarray_format_enum as CUarray_format;
@@ -1179,14 +1206,17 @@ impl CUaddress_mode_enum {
 pub struct CUaddress_mode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUaddress_mode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TR_ADDRESS_MODE_WRAP => "CU_TR_ADDRESS_MODE_WRAP",
-            Self::CU_TR_ADDRESS_MODE_CLAMP => "CU_TR_ADDRESS_MODE_CLAMP",
-            Self::CU_TR_ADDRESS_MODE_MIRROR => "CU_TR_ADDRESS_MODE_MIRROR",
-            Self::CU_TR_ADDRESS_MODE_BORDER => "CU_TR_ADDRESS_MODE_BORDER",
-            Self(value) => return ::core::write!(formatter, "CUaddress_mode({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUaddress_mode",
+            self.0.into(),
+            &[
+                (Self::CU_TR_ADDRESS_MODE_WRAP.0 as i64, "CU_TR_ADDRESS_MODE_WRAP"),
+                (Self::CU_TR_ADDRESS_MODE_CLAMP.0 as i64, "CU_TR_ADDRESS_MODE_CLAMP"),
+                (Self::CU_TR_ADDRESS_MODE_MIRROR.0 as i64, "CU_TR_ADDRESS_MODE_MIRROR"),
+                (Self::CU_TR_ADDRESS_MODE_BORDER.0 as i64, "CU_TR_ADDRESS_MODE_BORDER"),
+            ],
+        )
     }
 }
 pub use self::CUaddress_mode_enum as CUaddress_mode;
@@ -1199,12 +1229,15 @@ impl CUfilter_mode_enum {
 pub struct CUfilter_mode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUfilter_mode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TR_FILTER_MODE_POINT => "CU_TR_FILTER_MODE_POINT",
-            Self::CU_TR_FILTER_MODE_LINEAR => "CU_TR_FILTER_MODE_LINEAR",
-            Self(value) => return ::core::write!(formatter, "CUfilter_mode({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUfilter_mode",
+            self.0.into(),
+            &[
+                (Self::CU_TR_FILTER_MODE_POINT.0 as i64, "CU_TR_FILTER_MODE_POINT"),
+                (Self::CU_TR_FILTER_MODE_LINEAR.0 as i64, "CU_TR_FILTER_MODE_LINEAR"),
+            ],
+        )
     }
 }
 pub use self::CUfilter_mode_enum as CUfilter_mode;
@@ -1443,330 +1476,517 @@ impl CUdevice_attribute_enum {
 pub struct CUdevice_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevice_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK => "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X => "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y => "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z => "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X => "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y => "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z => "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK => "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK",
-            Self::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY => "CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY",
-            Self::CU_DEVICE_ATTRIBUTE_WARP_SIZE => "CU_DEVICE_ATTRIBUTE_WARP_SIZE",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_PITCH => "CU_DEVICE_ATTRIBUTE_MAX_PITCH",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK => "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK",
-            Self::CU_DEVICE_ATTRIBUTE_CLOCK_RATE => "CU_DEVICE_ATTRIBUTE_CLOCK_RATE",
-            Self::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT => "CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT",
-            Self::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP => "CU_DEVICE_ATTRIBUTE_GPU_OVERLAP",
-            Self::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT => "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
-            Self::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT => "CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT",
-            Self::CU_DEVICE_ATTRIBUTE_INTEGRATED => "CU_DEVICE_ATTRIBUTE_INTEGRATED",
-            Self::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY => "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY",
-            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE => "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT => "CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT",
-            Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS => "CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS",
-            Self::CU_DEVICE_ATTRIBUTE_ECC_ENABLED => "CU_DEVICE_ATTRIBUTE_ECC_ENABLED",
-            Self::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID => "CU_DEVICE_ATTRIBUTE_PCI_BUS_ID",
-            Self::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID => "CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID",
-            Self::CU_DEVICE_ATTRIBUTE_TCC_DRIVER => "CU_DEVICE_ATTRIBUTE_TCC_DRIVER",
-            Self::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE => "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE",
-            Self::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH => "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE => "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR => {
-                "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT => "CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT",
-            Self::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING => "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER => "CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID => "CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID",
-            Self::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT => "CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH => "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR => "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
-            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR => "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
-            Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH => {
-                "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED => "CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED => "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED => "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => {
-                "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR => {
-                "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY => "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY",
-            Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD => "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD",
-            Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID => "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID",
-            Self::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO => {
-                "CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS => "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS",
-            Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS => "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS",
-            Self::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => {
-                "CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1 => "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1",
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1 => {
-                "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1 => {
-                "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH => "CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH",
-            Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH => {
-                "CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN => {
-                "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES => "CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES",
-            Self::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED => "CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES => {
-                "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST => {
-                "CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR => {
-                "CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE => {
-                "CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE => {
-                "CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => {
-                "CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED => "CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => "CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED => "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS => {
-                "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING => {
-                "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
-                "CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH",
-            Self::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS => {
-                "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR => {
-                "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED => "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT => "CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT",
-            Self::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED => "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS => "CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS",
-            Self::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG => "CU_DEVICE_ATTRIBUTE_NUMA_CONFIG",
-            Self::CU_DEVICE_ATTRIBUTE_NUMA_ID => "CU_DEVICE_ATTRIBUTE_NUMA_ID",
-            Self::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED => "CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_MPS_ENABLED => "CU_DEVICE_ATTRIBUTE_MPS_ENABLED",
-            Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID => "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID",
-            Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED => "CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK => {
-                "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH => {
-                "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED => "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID => "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID",
-            Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID => "CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID",
-            Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED => "CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED => "CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT => "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT",
-            Self::CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK => {
-                "CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED => "CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED => "CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED",
-            Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT => {
-                "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES => {
-                "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE => {
-                "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED => {
-                "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED"
-            }
-            Self::CU_DEVICE_ATTRIBUTE_MAX => "CU_DEVICE_ATTRIBUTE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevice_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevice_attribute",
+            self.0.into(),
+            &[
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY"),
+                (Self::CU_DEVICE_ATTRIBUTE_WARP_SIZE.0 as i64, "CU_DEVICE_ATTRIBUTE_WARP_SIZE"),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX_PITCH.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX_PITCH"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_CLOCK_RATE.0 as i64, "CU_DEVICE_ATTRIBUTE_CLOCK_RATE"),
+                (Self::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT.0 as i64, "CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT"),
+                (Self::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_OVERLAP"),
+                (Self::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT"),
+                (Self::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT.0 as i64, "CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT"),
+                (Self::CU_DEVICE_ATTRIBUTE_INTEGRATED.0 as i64, "CU_DEVICE_ATTRIBUTE_INTEGRATED"),
+                (Self::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY"),
+                (Self::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE.0 as i64, "CU_DEVICE_ATTRIBUTE_COMPUTE_MODE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT.0 as i64, "CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT"),
+                (Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS.0 as i64, "CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS"),
+                (Self::CU_DEVICE_ATTRIBUTE_ECC_ENABLED.0 as i64, "CU_DEVICE_ATTRIBUTE_ECC_ENABLED"),
+                (Self::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_BUS_ID"),
+                (Self::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID"),
+                (Self::CU_DEVICE_ATTRIBUTE_TCC_DRIVER.0 as i64, "CU_DEVICE_ATTRIBUTE_TCC_DRIVER"),
+                (Self::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE.0 as i64, "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE.0 as i64, "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT"),
+                (Self::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING.0 as i64, "CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER.0 as i64, "CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY.0 as i64, "CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY"),
+                (Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_MEM_OPS_V1",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH.0 as i64, "CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_HANDLE_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_WIN32_KMT_HANDLE_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH.0 as i64, "CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED"),
+                (Self::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED"),
+                (Self::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG.0 as i64, "CU_DEVICE_ATTRIBUTE_NUMA_CONFIG"),
+                (Self::CU_DEVICE_ATTRIBUTE_NUMA_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_NUMA_ID"),
+                (Self::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED"),
+                (Self::CU_DEVICE_ATTRIBUTE_MPS_ENABLED.0 as i64, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED"),
+                (Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID"),
+                (Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_MAXIMUM_LENGTH",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED.0 as i64, "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED"),
+                (Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID"),
+                (Self::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID.0 as i64, "CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_NUMA_MEMORY_POOLS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_HOST_ALLOC_DMA_BUF_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT.0 as i64, "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_COUNT"),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_MAX_OVERSIZED_SHARED_MEMORY_PER_BLOCK",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_D3D12_CIG_STREAMS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_DMA_BUF_MMAP_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_MULTICAST_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_COUNTED_OPS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_UNICAST_ACCESS_ON_OWNER_DEVICE_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_LOGICAL_ENDPOINT_SUPPORTED_HANDLE_TYPES",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_STREAMS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE",
+                ),
+                (
+                    Self::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED.0 as i64,
+                    "CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_LOCALIZED_MEMORY_SUPPORTED",
+                ),
+                (Self::CU_DEVICE_ATTRIBUTE_MAX.0 as i64, "CU_DEVICE_ATTRIBUTE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUdevice_attribute_enum as CUdevice_attribute;
@@ -1829,34 +2049,47 @@ impl CUpointer_attribute_enum {
 pub struct CUpointer_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUpointer_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_POINTER_ATTRIBUTE_CONTEXT => "CU_POINTER_ATTRIBUTE_CONTEXT",
-            Self::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => "CU_POINTER_ATTRIBUTE_MEMORY_TYPE",
-            Self::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => "CU_POINTER_ATTRIBUTE_DEVICE_POINTER",
-            Self::CU_POINTER_ATTRIBUTE_HOST_POINTER => "CU_POINTER_ATTRIBUTE_HOST_POINTER",
-            Self::CU_POINTER_ATTRIBUTE_P2P_TOKENS => "CU_POINTER_ATTRIBUTE_P2P_TOKENS",
-            Self::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS",
-            Self::CU_POINTER_ATTRIBUTE_BUFFER_ID => "CU_POINTER_ATTRIBUTE_BUFFER_ID",
-            Self::CU_POINTER_ATTRIBUTE_IS_MANAGED => "CU_POINTER_ATTRIBUTE_IS_MANAGED",
-            Self::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL",
-            Self::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => "CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE",
-            Self::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => "CU_POINTER_ATTRIBUTE_RANGE_START_ADDR",
-            Self::CU_POINTER_ATTRIBUTE_RANGE_SIZE => "CU_POINTER_ATTRIBUTE_RANGE_SIZE",
-            Self::CU_POINTER_ATTRIBUTE_MAPPED => "CU_POINTER_ATTRIBUTE_MAPPED",
-            Self::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => "CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES",
-            Self::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => "CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE",
-            Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => "CU_POINTER_ATTRIBUTE_ACCESS_FLAGS",
-            Self::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE",
-            Self::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => "CU_POINTER_ATTRIBUTE_MAPPING_SIZE",
-            Self::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR",
-            Self::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID",
-            Self::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => "CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE",
-            Self::CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL => "CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL",
-            Self(value) => {
-                return ::core::write!(formatter, "CUpointer_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUpointer_attribute",
+            self.0.into(),
+            &[
+                (Self::CU_POINTER_ATTRIBUTE_CONTEXT.0 as i64, "CU_POINTER_ATTRIBUTE_CONTEXT"),
+                (Self::CU_POINTER_ATTRIBUTE_MEMORY_TYPE.0 as i64, "CU_POINTER_ATTRIBUTE_MEMORY_TYPE"),
+                (Self::CU_POINTER_ATTRIBUTE_DEVICE_POINTER.0 as i64, "CU_POINTER_ATTRIBUTE_DEVICE_POINTER"),
+                (Self::CU_POINTER_ATTRIBUTE_HOST_POINTER.0 as i64, "CU_POINTER_ATTRIBUTE_HOST_POINTER"),
+                (Self::CU_POINTER_ATTRIBUTE_P2P_TOKENS.0 as i64, "CU_POINTER_ATTRIBUTE_P2P_TOKENS"),
+                (Self::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.0 as i64, "CU_POINTER_ATTRIBUTE_SYNC_MEMOPS"),
+                (Self::CU_POINTER_ATTRIBUTE_BUFFER_ID.0 as i64, "CU_POINTER_ATTRIBUTE_BUFFER_ID"),
+                (Self::CU_POINTER_ATTRIBUTE_IS_MANAGED.0 as i64, "CU_POINTER_ATTRIBUTE_IS_MANAGED"),
+                (Self::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL.0 as i64, "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE",
+                ),
+                (Self::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR.0 as i64, "CU_POINTER_ATTRIBUTE_RANGE_START_ADDR"),
+                (Self::CU_POINTER_ATTRIBUTE_RANGE_SIZE.0 as i64, "CU_POINTER_ATTRIBUTE_RANGE_SIZE"),
+                (Self::CU_POINTER_ATTRIBUTE_MAPPED.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPED"),
+                (Self::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES.0 as i64, "CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE",
+                ),
+                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAGS"),
+                (Self::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE.0 as i64, "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE"),
+                (Self::CU_POINTER_ATTRIBUTE_MAPPING_SIZE.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPING_SIZE"),
+                (Self::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR.0 as i64, "CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR"),
+                (Self::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID.0 as i64, "CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE",
+                ),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_LOCALITY_DOMAIN_ORDINAL",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUpointer_attribute_enum as CUpointer_attribute;
@@ -1889,37 +2122,50 @@ impl CUfunction_attribute_enum {
 pub struct CUfunction_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUfunction_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK",
-            Self::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES",
-            Self::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES",
-            Self::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES",
-            Self::CU_FUNC_ATTRIBUTE_NUM_REGS => "CU_FUNC_ATTRIBUTE_NUM_REGS",
-            Self::CU_FUNC_ATTRIBUTE_PTX_VERSION => "CU_FUNC_ATTRIBUTE_PTX_VERSION",
-            Self::CU_FUNC_ATTRIBUTE_BINARY_VERSION => "CU_FUNC_ATTRIBUTE_BINARY_VERSION",
-            Self::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA => "CU_FUNC_ATTRIBUTE_CACHE_MODE_CA",
-            Self::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
-            Self::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
-                "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"
-            }
-            Self::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => "CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET",
-            Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH",
-            Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT",
-            Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH",
-            Self::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
-                "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"
-            }
-            Self::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
-                "CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE"
-            }
-            Self::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED => "CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED",
-            Self::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE => "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE",
-            Self::CU_FUNC_ATTRIBUTE_MAX => "CU_FUNC_ATTRIBUTE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUfunction_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUfunction_attribute",
+            self.0.into(),
+            &[
+                (Self::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK.0 as i64, "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK"),
+                (Self::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES"),
+                (Self::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES"),
+                (Self::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES.0 as i64, "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES"),
+                (Self::CU_FUNC_ATTRIBUTE_NUM_REGS.0 as i64, "CU_FUNC_ATTRIBUTE_NUM_REGS"),
+                (Self::CU_FUNC_ATTRIBUTE_PTX_VERSION.0 as i64, "CU_FUNC_ATTRIBUTE_PTX_VERSION"),
+                (Self::CU_FUNC_ATTRIBUTE_BINARY_VERSION.0 as i64, "CU_FUNC_ATTRIBUTE_BINARY_VERSION"),
+                (Self::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA.0 as i64, "CU_FUNC_ATTRIBUTE_CACHE_MODE_CA"),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET",
+                ),
+                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH"),
+                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT"),
+                (Self::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH.0 as i64, "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH"),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE",
+                ),
+                (
+                    Self::CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED.0 as i64,
+                    "CU_FUNC_ATTRIBUTE_DEVICE_NODE_UPDATE_SUPPORTED",
+                ),
+                (Self::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64, "CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE"),
+                (Self::CU_FUNC_ATTRIBUTE_MAX.0 as i64, "CU_FUNC_ATTRIBUTE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUfunction_attribute_enum as CUfunction_attribute;
@@ -1934,14 +2180,17 @@ impl CUfunc_cache_enum {
 pub struct CUfunc_cache_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUfunc_cache_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FUNC_CACHE_PREFER_NONE => "CU_FUNC_CACHE_PREFER_NONE",
-            Self::CU_FUNC_CACHE_PREFER_SHARED => "CU_FUNC_CACHE_PREFER_SHARED",
-            Self::CU_FUNC_CACHE_PREFER_L1 => "CU_FUNC_CACHE_PREFER_L1",
-            Self::CU_FUNC_CACHE_PREFER_EQUAL => "CU_FUNC_CACHE_PREFER_EQUAL",
-            Self(value) => return ::core::write!(formatter, "CUfunc_cache({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUfunc_cache",
+            self.0.into(),
+            &[
+                (Self::CU_FUNC_CACHE_PREFER_NONE.0 as i64, "CU_FUNC_CACHE_PREFER_NONE"),
+                (Self::CU_FUNC_CACHE_PREFER_SHARED.0 as i64, "CU_FUNC_CACHE_PREFER_SHARED"),
+                (Self::CU_FUNC_CACHE_PREFER_L1.0 as i64, "CU_FUNC_CACHE_PREFER_L1"),
+                (Self::CU_FUNC_CACHE_PREFER_EQUAL.0 as i64, "CU_FUNC_CACHE_PREFER_EQUAL"),
+            ],
+        )
     }
 }
 pub use self::CUfunc_cache_enum as CUfunc_cache;
@@ -1955,13 +2204,16 @@ impl CUsharedconfig_enum {
 pub struct CUsharedconfig_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUsharedconfig_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE => "CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE",
-            Self::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE => "CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE",
-            Self::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE => "CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE",
-            Self(value) => return ::core::write!(formatter, "CUsharedconfig({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUsharedconfig",
+            self.0.into(),
+            &[
+                (Self::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE"),
+                (Self::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE"),
+                (Self::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 as i64, "CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE"),
+            ],
+        )
     }
 }
 pub use self::CUsharedconfig_enum as CUsharedconfig;
@@ -1975,15 +2227,16 @@ impl CUshared_carveout_enum {
 pub struct CUshared_carveout_enum(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for CUshared_carveout_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_SHAREDMEM_CARVEOUT_DEFAULT => "CU_SHAREDMEM_CARVEOUT_DEFAULT",
-            Self::CU_SHAREDMEM_CARVEOUT_MAX_SHARED => "CU_SHAREDMEM_CARVEOUT_MAX_SHARED",
-            Self::CU_SHAREDMEM_CARVEOUT_MAX_L1 => "CU_SHAREDMEM_CARVEOUT_MAX_L1",
-            Self(value) => {
-                return ::core::write!(formatter, "CUshared_carveout({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUshared_carveout",
+            self.0.into(),
+            &[
+                (Self::CU_SHAREDMEM_CARVEOUT_DEFAULT.0 as i64, "CU_SHAREDMEM_CARVEOUT_DEFAULT"),
+                (Self::CU_SHAREDMEM_CARVEOUT_MAX_SHARED.0 as i64, "CU_SHAREDMEM_CARVEOUT_MAX_SHARED"),
+                (Self::CU_SHAREDMEM_CARVEOUT_MAX_L1.0 as i64, "CU_SHAREDMEM_CARVEOUT_MAX_L1"),
+            ],
+        )
     }
 }
 pub use self::CUshared_carveout_enum as CUshared_carveout;
@@ -1998,14 +2251,17 @@ impl CUmemorytype_enum {
 pub struct CUmemorytype_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemorytype_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEMORYTYPE_HOST => "CU_MEMORYTYPE_HOST",
-            Self::CU_MEMORYTYPE_DEVICE => "CU_MEMORYTYPE_DEVICE",
-            Self::CU_MEMORYTYPE_ARRAY => "CU_MEMORYTYPE_ARRAY",
-            Self::CU_MEMORYTYPE_UNIFIED => "CU_MEMORYTYPE_UNIFIED",
-            Self(value) => return ::core::write!(formatter, "CUmemorytype({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemorytype",
+            self.0.into(),
+            &[
+                (Self::CU_MEMORYTYPE_HOST.0 as i64, "CU_MEMORYTYPE_HOST"),
+                (Self::CU_MEMORYTYPE_DEVICE.0 as i64, "CU_MEMORYTYPE_DEVICE"),
+                (Self::CU_MEMORYTYPE_ARRAY.0 as i64, "CU_MEMORYTYPE_ARRAY"),
+                (Self::CU_MEMORYTYPE_UNIFIED.0 as i64, "CU_MEMORYTYPE_UNIFIED"),
+            ],
+        )
     }
 }
 pub use self::CUmemorytype_enum as CUmemorytype;
@@ -2019,13 +2275,16 @@ impl CUcomputemode_enum {
 pub struct CUcomputemode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUcomputemode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_COMPUTEMODE_DEFAULT => "CU_COMPUTEMODE_DEFAULT",
-            Self::CU_COMPUTEMODE_PROHIBITED => "CU_COMPUTEMODE_PROHIBITED",
-            Self::CU_COMPUTEMODE_EXCLUSIVE_PROCESS => "CU_COMPUTEMODE_EXCLUSIVE_PROCESS",
-            Self(value) => return ::core::write!(formatter, "CUcomputemode({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUcomputemode",
+            self.0.into(),
+            &[
+                (Self::CU_COMPUTEMODE_DEFAULT.0 as i64, "CU_COMPUTEMODE_DEFAULT"),
+                (Self::CU_COMPUTEMODE_PROHIBITED.0 as i64, "CU_COMPUTEMODE_PROHIBITED"),
+                (Self::CU_COMPUTEMODE_EXCLUSIVE_PROCESS.0 as i64, "CU_COMPUTEMODE_EXCLUSIVE_PROCESS"),
+            ],
+        )
     }
 }
 pub use self::CUcomputemode_enum as CUcomputemode;
@@ -2042,16 +2301,19 @@ impl CUmem_advise_enum {
 pub struct CUmem_advise_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmem_advise_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ADVISE_SET_READ_MOSTLY => "CU_MEM_ADVISE_SET_READ_MOSTLY",
-            Self::CU_MEM_ADVISE_UNSET_READ_MOSTLY => "CU_MEM_ADVISE_UNSET_READ_MOSTLY",
-            Self::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => "CU_MEM_ADVISE_SET_PREFERRED_LOCATION",
-            Self::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => "CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION",
-            Self::CU_MEM_ADVISE_SET_ACCESSED_BY => "CU_MEM_ADVISE_SET_ACCESSED_BY",
-            Self::CU_MEM_ADVISE_UNSET_ACCESSED_BY => "CU_MEM_ADVISE_UNSET_ACCESSED_BY",
-            Self(value) => return ::core::write!(formatter, "CUmem_advise({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmem_advise",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ADVISE_SET_READ_MOSTLY.0 as i64, "CU_MEM_ADVISE_SET_READ_MOSTLY"),
+                (Self::CU_MEM_ADVISE_UNSET_READ_MOSTLY.0 as i64, "CU_MEM_ADVISE_UNSET_READ_MOSTLY"),
+                (Self::CU_MEM_ADVISE_SET_PREFERRED_LOCATION.0 as i64, "CU_MEM_ADVISE_SET_PREFERRED_LOCATION"),
+                (Self::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION.0 as i64, "CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION"),
+                (Self::CU_MEM_ADVISE_SET_ACCESSED_BY.0 as i64, "CU_MEM_ADVISE_SET_ACCESSED_BY"),
+                (Self::CU_MEM_ADVISE_UNSET_ACCESSED_BY.0 as i64, "CU_MEM_ADVISE_UNSET_ACCESSED_BY"),
+            ],
+        )
     }
 }
 pub use self::CUmem_advise_enum as CUmem_advise;
@@ -2073,24 +2335,36 @@ impl CUmem_range_attribute_enum {
 pub struct CUmem_range_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmem_range_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => "CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY",
-            Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION",
-            Self::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => "CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY",
-            Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION",
-            Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE",
-            Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID",
-            Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => {
-                "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE"
-            }
-            Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => {
-                "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUmem_range_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmem_range_attribute",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY"),
+                (Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION"),
+                (Self::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY.0 as i64, "CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY"),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE",
+                ),
+                (
+                    Self::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID.0 as i64,
+                    "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUmem_range_attribute_enum as CUmem_range_attribute;
@@ -2138,47 +2412,50 @@ impl CUjit_option_enum {
 pub struct CUjit_option_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUjit_option_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_JIT_MAX_REGISTERS => "CU_JIT_MAX_REGISTERS",
-            Self::CU_JIT_THREADS_PER_BLOCK => "CU_JIT_THREADS_PER_BLOCK",
-            Self::CU_JIT_WALL_TIME => "CU_JIT_WALL_TIME",
-            Self::CU_JIT_INFO_LOG_BUFFER => "CU_JIT_INFO_LOG_BUFFER",
-            Self::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES => "CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES",
-            Self::CU_JIT_ERROR_LOG_BUFFER => "CU_JIT_ERROR_LOG_BUFFER",
-            Self::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES => "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES",
-            Self::CU_JIT_OPTIMIZATION_LEVEL => "CU_JIT_OPTIMIZATION_LEVEL",
-            Self::CU_JIT_TARGET_FROM_CUCONTEXT => "CU_JIT_TARGET_FROM_CUCONTEXT",
-            Self::CU_JIT_TARGET => "CU_JIT_TARGET",
-            Self::CU_JIT_FALLBACK_STRATEGY => "CU_JIT_FALLBACK_STRATEGY",
-            Self::CU_JIT_GENERATE_DEBUG_INFO => "CU_JIT_GENERATE_DEBUG_INFO",
-            Self::CU_JIT_LOG_VERBOSE => "CU_JIT_LOG_VERBOSE",
-            Self::CU_JIT_GENERATE_LINE_INFO => "CU_JIT_GENERATE_LINE_INFO",
-            Self::CU_JIT_CACHE_MODE => "CU_JIT_CACHE_MODE",
-            Self::CU_JIT_NEW_SM3X_OPT => "CU_JIT_NEW_SM3X_OPT",
-            Self::CU_JIT_FAST_COMPILE => "CU_JIT_FAST_COMPILE",
-            Self::CU_JIT_GLOBAL_SYMBOL_NAMES => "CU_JIT_GLOBAL_SYMBOL_NAMES",
-            Self::CU_JIT_GLOBAL_SYMBOL_ADDRESSES => "CU_JIT_GLOBAL_SYMBOL_ADDRESSES",
-            Self::CU_JIT_GLOBAL_SYMBOL_COUNT => "CU_JIT_GLOBAL_SYMBOL_COUNT",
-            Self::CU_JIT_LTO => "CU_JIT_LTO",
-            Self::CU_JIT_FTZ => "CU_JIT_FTZ",
-            Self::CU_JIT_PREC_DIV => "CU_JIT_PREC_DIV",
-            Self::CU_JIT_PREC_SQRT => "CU_JIT_PREC_SQRT",
-            Self::CU_JIT_FMA => "CU_JIT_FMA",
-            Self::CU_JIT_REFERENCED_KERNEL_NAMES => "CU_JIT_REFERENCED_KERNEL_NAMES",
-            Self::CU_JIT_REFERENCED_KERNEL_COUNT => "CU_JIT_REFERENCED_KERNEL_COUNT",
-            Self::CU_JIT_REFERENCED_VARIABLE_NAMES => "CU_JIT_REFERENCED_VARIABLE_NAMES",
-            Self::CU_JIT_REFERENCED_VARIABLE_COUNT => "CU_JIT_REFERENCED_VARIABLE_COUNT",
-            Self::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES => "CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES",
-            Self::CU_JIT_POSITION_INDEPENDENT_CODE => "CU_JIT_POSITION_INDEPENDENT_CODE",
-            Self::CU_JIT_MIN_CTA_PER_SM => "CU_JIT_MIN_CTA_PER_SM",
-            Self::CU_JIT_MAX_THREADS_PER_BLOCK => "CU_JIT_MAX_THREADS_PER_BLOCK",
-            Self::CU_JIT_OVERRIDE_DIRECTIVE_VALUES => "CU_JIT_OVERRIDE_DIRECTIVE_VALUES",
-            Self::CU_JIT_SPLIT_COMPILE => "CU_JIT_SPLIT_COMPILE",
-            Self::CU_JIT_BINARY_LOADER_THREAD_COUNT => "CU_JIT_BINARY_LOADER_THREAD_COUNT",
-            Self::CU_JIT_NUM_OPTIONS => "CU_JIT_NUM_OPTIONS",
-            Self(value) => return ::core::write!(formatter, "CUjit_option({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUjit_option",
+            self.0.into(),
+            &[
+                (Self::CU_JIT_MAX_REGISTERS.0 as i64, "CU_JIT_MAX_REGISTERS"),
+                (Self::CU_JIT_THREADS_PER_BLOCK.0 as i64, "CU_JIT_THREADS_PER_BLOCK"),
+                (Self::CU_JIT_WALL_TIME.0 as i64, "CU_JIT_WALL_TIME"),
+                (Self::CU_JIT_INFO_LOG_BUFFER.0 as i64, "CU_JIT_INFO_LOG_BUFFER"),
+                (Self::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES.0 as i64, "CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES"),
+                (Self::CU_JIT_ERROR_LOG_BUFFER.0 as i64, "CU_JIT_ERROR_LOG_BUFFER"),
+                (Self::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.0 as i64, "CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES"),
+                (Self::CU_JIT_OPTIMIZATION_LEVEL.0 as i64, "CU_JIT_OPTIMIZATION_LEVEL"),
+                (Self::CU_JIT_TARGET_FROM_CUCONTEXT.0 as i64, "CU_JIT_TARGET_FROM_CUCONTEXT"),
+                (Self::CU_JIT_TARGET.0 as i64, "CU_JIT_TARGET"),
+                (Self::CU_JIT_FALLBACK_STRATEGY.0 as i64, "CU_JIT_FALLBACK_STRATEGY"),
+                (Self::CU_JIT_GENERATE_DEBUG_INFO.0 as i64, "CU_JIT_GENERATE_DEBUG_INFO"),
+                (Self::CU_JIT_LOG_VERBOSE.0 as i64, "CU_JIT_LOG_VERBOSE"),
+                (Self::CU_JIT_GENERATE_LINE_INFO.0 as i64, "CU_JIT_GENERATE_LINE_INFO"),
+                (Self::CU_JIT_CACHE_MODE.0 as i64, "CU_JIT_CACHE_MODE"),
+                (Self::CU_JIT_NEW_SM3X_OPT.0 as i64, "CU_JIT_NEW_SM3X_OPT"),
+                (Self::CU_JIT_FAST_COMPILE.0 as i64, "CU_JIT_FAST_COMPILE"),
+                (Self::CU_JIT_GLOBAL_SYMBOL_NAMES.0 as i64, "CU_JIT_GLOBAL_SYMBOL_NAMES"),
+                (Self::CU_JIT_GLOBAL_SYMBOL_ADDRESSES.0 as i64, "CU_JIT_GLOBAL_SYMBOL_ADDRESSES"),
+                (Self::CU_JIT_GLOBAL_SYMBOL_COUNT.0 as i64, "CU_JIT_GLOBAL_SYMBOL_COUNT"),
+                (Self::CU_JIT_LTO.0 as i64, "CU_JIT_LTO"),
+                (Self::CU_JIT_FTZ.0 as i64, "CU_JIT_FTZ"),
+                (Self::CU_JIT_PREC_DIV.0 as i64, "CU_JIT_PREC_DIV"),
+                (Self::CU_JIT_PREC_SQRT.0 as i64, "CU_JIT_PREC_SQRT"),
+                (Self::CU_JIT_FMA.0 as i64, "CU_JIT_FMA"),
+                (Self::CU_JIT_REFERENCED_KERNEL_NAMES.0 as i64, "CU_JIT_REFERENCED_KERNEL_NAMES"),
+                (Self::CU_JIT_REFERENCED_KERNEL_COUNT.0 as i64, "CU_JIT_REFERENCED_KERNEL_COUNT"),
+                (Self::CU_JIT_REFERENCED_VARIABLE_NAMES.0 as i64, "CU_JIT_REFERENCED_VARIABLE_NAMES"),
+                (Self::CU_JIT_REFERENCED_VARIABLE_COUNT.0 as i64, "CU_JIT_REFERENCED_VARIABLE_COUNT"),
+                (Self::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES.0 as i64, "CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES"),
+                (Self::CU_JIT_POSITION_INDEPENDENT_CODE.0 as i64, "CU_JIT_POSITION_INDEPENDENT_CODE"),
+                (Self::CU_JIT_MIN_CTA_PER_SM.0 as i64, "CU_JIT_MIN_CTA_PER_SM"),
+                (Self::CU_JIT_MAX_THREADS_PER_BLOCK.0 as i64, "CU_JIT_MAX_THREADS_PER_BLOCK"),
+                (Self::CU_JIT_OVERRIDE_DIRECTIVE_VALUES.0 as i64, "CU_JIT_OVERRIDE_DIRECTIVE_VALUES"),
+                (Self::CU_JIT_SPLIT_COMPILE.0 as i64, "CU_JIT_SPLIT_COMPILE"),
+                (Self::CU_JIT_BINARY_LOADER_THREAD_COUNT.0 as i64, "CU_JIT_BINARY_LOADER_THREAD_COUNT"),
+                (Self::CU_JIT_NUM_OPTIONS.0 as i64, "CU_JIT_NUM_OPTIONS"),
+            ],
+        )
     }
 }
 pub use self::CUjit_option_enum as CUjit_option;
@@ -2226,47 +2503,50 @@ impl CUjit_target_enum {
 pub struct CUjit_target_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUjit_target_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TARGET_COMPUTE_30 => "CU_TARGET_COMPUTE_30",
-            Self::CU_TARGET_COMPUTE_32 => "CU_TARGET_COMPUTE_32",
-            Self::CU_TARGET_COMPUTE_35 => "CU_TARGET_COMPUTE_35",
-            Self::CU_TARGET_COMPUTE_37 => "CU_TARGET_COMPUTE_37",
-            Self::CU_TARGET_COMPUTE_50 => "CU_TARGET_COMPUTE_50",
-            Self::CU_TARGET_COMPUTE_52 => "CU_TARGET_COMPUTE_52",
-            Self::CU_TARGET_COMPUTE_53 => "CU_TARGET_COMPUTE_53",
-            Self::CU_TARGET_COMPUTE_60 => "CU_TARGET_COMPUTE_60",
-            Self::CU_TARGET_COMPUTE_61 => "CU_TARGET_COMPUTE_61",
-            Self::CU_TARGET_COMPUTE_62 => "CU_TARGET_COMPUTE_62",
-            Self::CU_TARGET_COMPUTE_70 => "CU_TARGET_COMPUTE_70",
-            Self::CU_TARGET_COMPUTE_72 => "CU_TARGET_COMPUTE_72",
-            Self::CU_TARGET_COMPUTE_75 => "CU_TARGET_COMPUTE_75",
-            Self::CU_TARGET_COMPUTE_80 => "CU_TARGET_COMPUTE_80",
-            Self::CU_TARGET_COMPUTE_86 => "CU_TARGET_COMPUTE_86",
-            Self::CU_TARGET_COMPUTE_87 => "CU_TARGET_COMPUTE_87",
-            Self::CU_TARGET_COMPUTE_89 => "CU_TARGET_COMPUTE_89",
-            Self::CU_TARGET_COMPUTE_90 => "CU_TARGET_COMPUTE_90",
-            Self::CU_TARGET_COMPUTE_100 => "CU_TARGET_COMPUTE_100",
-            Self::CU_TARGET_COMPUTE_110 => "CU_TARGET_COMPUTE_110",
-            Self::CU_TARGET_COMPUTE_103 => "CU_TARGET_COMPUTE_103",
-            Self::CU_TARGET_COMPUTE_107 => "CU_TARGET_COMPUTE_107",
-            Self::CU_TARGET_COMPUTE_120 => "CU_TARGET_COMPUTE_120",
-            Self::CU_TARGET_COMPUTE_121 => "CU_TARGET_COMPUTE_121",
-            Self::CU_TARGET_COMPUTE_90A => "CU_TARGET_COMPUTE_90A",
-            Self::CU_TARGET_COMPUTE_100A => "CU_TARGET_COMPUTE_100A",
-            Self::CU_TARGET_COMPUTE_110A => "CU_TARGET_COMPUTE_110A",
-            Self::CU_TARGET_COMPUTE_103A => "CU_TARGET_COMPUTE_103A",
-            Self::CU_TARGET_COMPUTE_107A => "CU_TARGET_COMPUTE_107A",
-            Self::CU_TARGET_COMPUTE_120A => "CU_TARGET_COMPUTE_120A",
-            Self::CU_TARGET_COMPUTE_121A => "CU_TARGET_COMPUTE_121A",
-            Self::CU_TARGET_COMPUTE_100F => "CU_TARGET_COMPUTE_100F",
-            Self::CU_TARGET_COMPUTE_110F => "CU_TARGET_COMPUTE_110F",
-            Self::CU_TARGET_COMPUTE_103F => "CU_TARGET_COMPUTE_103F",
-            Self::CU_TARGET_COMPUTE_107F => "CU_TARGET_COMPUTE_107F",
-            Self::CU_TARGET_COMPUTE_120F => "CU_TARGET_COMPUTE_120F",
-            Self::CU_TARGET_COMPUTE_121F => "CU_TARGET_COMPUTE_121F",
-            Self(value) => return ::core::write!(formatter, "CUjit_target({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUjit_target",
+            self.0.into(),
+            &[
+                (Self::CU_TARGET_COMPUTE_30.0 as i64, "CU_TARGET_COMPUTE_30"),
+                (Self::CU_TARGET_COMPUTE_32.0 as i64, "CU_TARGET_COMPUTE_32"),
+                (Self::CU_TARGET_COMPUTE_35.0 as i64, "CU_TARGET_COMPUTE_35"),
+                (Self::CU_TARGET_COMPUTE_37.0 as i64, "CU_TARGET_COMPUTE_37"),
+                (Self::CU_TARGET_COMPUTE_50.0 as i64, "CU_TARGET_COMPUTE_50"),
+                (Self::CU_TARGET_COMPUTE_52.0 as i64, "CU_TARGET_COMPUTE_52"),
+                (Self::CU_TARGET_COMPUTE_53.0 as i64, "CU_TARGET_COMPUTE_53"),
+                (Self::CU_TARGET_COMPUTE_60.0 as i64, "CU_TARGET_COMPUTE_60"),
+                (Self::CU_TARGET_COMPUTE_61.0 as i64, "CU_TARGET_COMPUTE_61"),
+                (Self::CU_TARGET_COMPUTE_62.0 as i64, "CU_TARGET_COMPUTE_62"),
+                (Self::CU_TARGET_COMPUTE_70.0 as i64, "CU_TARGET_COMPUTE_70"),
+                (Self::CU_TARGET_COMPUTE_72.0 as i64, "CU_TARGET_COMPUTE_72"),
+                (Self::CU_TARGET_COMPUTE_75.0 as i64, "CU_TARGET_COMPUTE_75"),
+                (Self::CU_TARGET_COMPUTE_80.0 as i64, "CU_TARGET_COMPUTE_80"),
+                (Self::CU_TARGET_COMPUTE_86.0 as i64, "CU_TARGET_COMPUTE_86"),
+                (Self::CU_TARGET_COMPUTE_87.0 as i64, "CU_TARGET_COMPUTE_87"),
+                (Self::CU_TARGET_COMPUTE_89.0 as i64, "CU_TARGET_COMPUTE_89"),
+                (Self::CU_TARGET_COMPUTE_90.0 as i64, "CU_TARGET_COMPUTE_90"),
+                (Self::CU_TARGET_COMPUTE_100.0 as i64, "CU_TARGET_COMPUTE_100"),
+                (Self::CU_TARGET_COMPUTE_110.0 as i64, "CU_TARGET_COMPUTE_110"),
+                (Self::CU_TARGET_COMPUTE_103.0 as i64, "CU_TARGET_COMPUTE_103"),
+                (Self::CU_TARGET_COMPUTE_107.0 as i64, "CU_TARGET_COMPUTE_107"),
+                (Self::CU_TARGET_COMPUTE_120.0 as i64, "CU_TARGET_COMPUTE_120"),
+                (Self::CU_TARGET_COMPUTE_121.0 as i64, "CU_TARGET_COMPUTE_121"),
+                (Self::CU_TARGET_COMPUTE_90A.0 as i64, "CU_TARGET_COMPUTE_90A"),
+                (Self::CU_TARGET_COMPUTE_100A.0 as i64, "CU_TARGET_COMPUTE_100A"),
+                (Self::CU_TARGET_COMPUTE_110A.0 as i64, "CU_TARGET_COMPUTE_110A"),
+                (Self::CU_TARGET_COMPUTE_103A.0 as i64, "CU_TARGET_COMPUTE_103A"),
+                (Self::CU_TARGET_COMPUTE_107A.0 as i64, "CU_TARGET_COMPUTE_107A"),
+                (Self::CU_TARGET_COMPUTE_120A.0 as i64, "CU_TARGET_COMPUTE_120A"),
+                (Self::CU_TARGET_COMPUTE_121A.0 as i64, "CU_TARGET_COMPUTE_121A"),
+                (Self::CU_TARGET_COMPUTE_100F.0 as i64, "CU_TARGET_COMPUTE_100F"),
+                (Self::CU_TARGET_COMPUTE_110F.0 as i64, "CU_TARGET_COMPUTE_110F"),
+                (Self::CU_TARGET_COMPUTE_103F.0 as i64, "CU_TARGET_COMPUTE_103F"),
+                (Self::CU_TARGET_COMPUTE_107F.0 as i64, "CU_TARGET_COMPUTE_107F"),
+                (Self::CU_TARGET_COMPUTE_120F.0 as i64, "CU_TARGET_COMPUTE_120F"),
+                (Self::CU_TARGET_COMPUTE_121F.0 as i64, "CU_TARGET_COMPUTE_121F"),
+            ],
+        )
     }
 }
 pub use self::CUjit_target_enum as CUjit_target;
@@ -2279,12 +2559,12 @@ impl CUjit_fallback_enum {
 pub struct CUjit_fallback_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUjit_fallback_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_PREFER_PTX => "CU_PREFER_PTX",
-            Self::CU_PREFER_BINARY => "CU_PREFER_BINARY",
-            Self(value) => return ::core::write!(formatter, "CUjit_fallback({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUjit_fallback",
+            self.0.into(),
+            &[(Self::CU_PREFER_PTX.0 as i64, "CU_PREFER_PTX"), (Self::CU_PREFER_BINARY.0 as i64, "CU_PREFER_BINARY")],
+        )
     }
 }
 pub use self::CUjit_fallback_enum as CUjit_fallback;
@@ -2298,13 +2578,16 @@ impl CUjit_cacheMode_enum {
 pub struct CUjit_cacheMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUjit_cacheMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_JIT_CACHE_OPTION_NONE => "CU_JIT_CACHE_OPTION_NONE",
-            Self::CU_JIT_CACHE_OPTION_CG => "CU_JIT_CACHE_OPTION_CG",
-            Self::CU_JIT_CACHE_OPTION_CA => "CU_JIT_CACHE_OPTION_CA",
-            Self(value) => return ::core::write!(formatter, "CUjit_cacheMode({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUjit_cacheMode",
+            self.0.into(),
+            &[
+                (Self::CU_JIT_CACHE_OPTION_NONE.0 as i64, "CU_JIT_CACHE_OPTION_NONE"),
+                (Self::CU_JIT_CACHE_OPTION_CG.0 as i64, "CU_JIT_CACHE_OPTION_CG"),
+                (Self::CU_JIT_CACHE_OPTION_CA.0 as i64, "CU_JIT_CACHE_OPTION_CA"),
+            ],
+        )
     }
 }
 pub use self::CUjit_cacheMode_enum as CUjit_cacheMode;
@@ -2322,17 +2605,20 @@ impl CUjitInputType_enum {
 pub struct CUjitInputType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUjitInputType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_JIT_INPUT_CUBIN => "CU_JIT_INPUT_CUBIN",
-            Self::CU_JIT_INPUT_PTX => "CU_JIT_INPUT_PTX",
-            Self::CU_JIT_INPUT_FATBINARY => "CU_JIT_INPUT_FATBINARY",
-            Self::CU_JIT_INPUT_OBJECT => "CU_JIT_INPUT_OBJECT",
-            Self::CU_JIT_INPUT_LIBRARY => "CU_JIT_INPUT_LIBRARY",
-            Self::CU_JIT_INPUT_NVVM => "CU_JIT_INPUT_NVVM",
-            Self::CU_JIT_NUM_INPUT_TYPES => "CU_JIT_NUM_INPUT_TYPES",
-            Self(value) => return ::core::write!(formatter, "CUjitInputType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUjitInputType",
+            self.0.into(),
+            &[
+                (Self::CU_JIT_INPUT_CUBIN.0 as i64, "CU_JIT_INPUT_CUBIN"),
+                (Self::CU_JIT_INPUT_PTX.0 as i64, "CU_JIT_INPUT_PTX"),
+                (Self::CU_JIT_INPUT_FATBINARY.0 as i64, "CU_JIT_INPUT_FATBINARY"),
+                (Self::CU_JIT_INPUT_OBJECT.0 as i64, "CU_JIT_INPUT_OBJECT"),
+                (Self::CU_JIT_INPUT_LIBRARY.0 as i64, "CU_JIT_INPUT_LIBRARY"),
+                (Self::CU_JIT_INPUT_NVVM.0 as i64, "CU_JIT_INPUT_NVVM"),
+                (Self::CU_JIT_NUM_INPUT_TYPES.0 as i64, "CU_JIT_NUM_INPUT_TYPES"),
+            ],
+        )
     }
 }
 pub use self::CUjitInputType_enum as CUjitInputType;
@@ -2354,17 +2640,18 @@ impl CUgraphicsRegisterFlags_enum {
 pub struct CUgraphicsRegisterFlags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphicsRegisterFlags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPHICS_REGISTER_FLAGS_NONE => "CU_GRAPHICS_REGISTER_FLAGS_NONE",
-            Self::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY => "CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY",
-            Self::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD => "CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD",
-            Self::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST => "CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST",
-            Self::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER => "CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphicsRegisterFlags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphicsRegisterFlags",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPHICS_REGISTER_FLAGS_NONE.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_NONE"),
+                (Self::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY"),
+                (Self::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD"),
+                (Self::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST"),
+                (Self::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER.0 as i64, "CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER"),
+            ],
+        )
     }
 }
 pub use self::CUgraphicsRegisterFlags_enum as CUgraphicsRegisterFlags;
@@ -2380,15 +2667,19 @@ impl CUgraphicsMapResourceFlags_enum {
 pub struct CUgraphicsMapResourceFlags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphicsMapResourceFlags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE => "CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE",
-            Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY => "CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY",
-            Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD => "CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphicsMapResourceFlags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphicsMapResourceFlags",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0 as i64, "CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE"),
+                (Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64, "CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY"),
+                (
+                    Self::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0 as i64,
+                    "CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUgraphicsMapResourceFlags_enum as CUgraphicsMapResourceFlags;
@@ -2405,18 +2696,19 @@ impl CUarray_cubemap_face_enum {
 pub struct CUarray_cubemap_face_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUarray_cubemap_face_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_CUBEMAP_FACE_POSITIVE_X => "CU_CUBEMAP_FACE_POSITIVE_X",
-            Self::CU_CUBEMAP_FACE_NEGATIVE_X => "CU_CUBEMAP_FACE_NEGATIVE_X",
-            Self::CU_CUBEMAP_FACE_POSITIVE_Y => "CU_CUBEMAP_FACE_POSITIVE_Y",
-            Self::CU_CUBEMAP_FACE_NEGATIVE_Y => "CU_CUBEMAP_FACE_NEGATIVE_Y",
-            Self::CU_CUBEMAP_FACE_POSITIVE_Z => "CU_CUBEMAP_FACE_POSITIVE_Z",
-            Self::CU_CUBEMAP_FACE_NEGATIVE_Z => "CU_CUBEMAP_FACE_NEGATIVE_Z",
-            Self(value) => {
-                return ::core::write!(formatter, "CUarray_cubemap_face({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUarray_cubemap_face",
+            self.0.into(),
+            &[
+                (Self::CU_CUBEMAP_FACE_POSITIVE_X.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_X"),
+                (Self::CU_CUBEMAP_FACE_NEGATIVE_X.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_X"),
+                (Self::CU_CUBEMAP_FACE_POSITIVE_Y.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_Y"),
+                (Self::CU_CUBEMAP_FACE_NEGATIVE_Y.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_Y"),
+                (Self::CU_CUBEMAP_FACE_POSITIVE_Z.0 as i64, "CU_CUBEMAP_FACE_POSITIVE_Z"),
+                (Self::CU_CUBEMAP_FACE_NEGATIVE_Z.0 as i64, "CU_CUBEMAP_FACE_NEGATIVE_Z"),
+            ],
+        )
     }
 }
 pub use self::CUarray_cubemap_face_enum as CUarray_cubemap_face;
@@ -2439,22 +2731,25 @@ impl CUlimit_enum {
 pub struct CUlimit_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlimit_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LIMIT_STACK_SIZE => "CU_LIMIT_STACK_SIZE",
-            Self::CU_LIMIT_PRINTF_FIFO_SIZE => "CU_LIMIT_PRINTF_FIFO_SIZE",
-            Self::CU_LIMIT_MALLOC_HEAP_SIZE => "CU_LIMIT_MALLOC_HEAP_SIZE",
-            Self::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH => "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH",
-            Self::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT",
-            Self::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => "CU_LIMIT_MAX_L2_FETCH_GRANULARITY",
-            Self::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => "CU_LIMIT_PERSISTING_L2_CACHE_SIZE",
-            Self::CU_LIMIT_SHMEM_SIZE => "CU_LIMIT_SHMEM_SIZE",
-            Self::CU_LIMIT_CIG_ENABLED => "CU_LIMIT_CIG_ENABLED",
-            Self::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED => "CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED",
-            Self::CU_LIMIT_PER_BLOCK_MEMORY_SIZE => "CU_LIMIT_PER_BLOCK_MEMORY_SIZE",
-            Self::CU_LIMIT_MAX => "CU_LIMIT_MAX",
-            Self(value) => return ::core::write!(formatter, "CUlimit({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlimit",
+            self.0.into(),
+            &[
+                (Self::CU_LIMIT_STACK_SIZE.0 as i64, "CU_LIMIT_STACK_SIZE"),
+                (Self::CU_LIMIT_PRINTF_FIFO_SIZE.0 as i64, "CU_LIMIT_PRINTF_FIFO_SIZE"),
+                (Self::CU_LIMIT_MALLOC_HEAP_SIZE.0 as i64, "CU_LIMIT_MALLOC_HEAP_SIZE"),
+                (Self::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH.0 as i64, "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH"),
+                (Self::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT.0 as i64, "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT"),
+                (Self::CU_LIMIT_MAX_L2_FETCH_GRANULARITY.0 as i64, "CU_LIMIT_MAX_L2_FETCH_GRANULARITY"),
+                (Self::CU_LIMIT_PERSISTING_L2_CACHE_SIZE.0 as i64, "CU_LIMIT_PERSISTING_L2_CACHE_SIZE"),
+                (Self::CU_LIMIT_SHMEM_SIZE.0 as i64, "CU_LIMIT_SHMEM_SIZE"),
+                (Self::CU_LIMIT_CIG_ENABLED.0 as i64, "CU_LIMIT_CIG_ENABLED"),
+                (Self::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED.0 as i64, "CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED"),
+                (Self::CU_LIMIT_PER_BLOCK_MEMORY_SIZE.0 as i64, "CU_LIMIT_PER_BLOCK_MEMORY_SIZE"),
+                (Self::CU_LIMIT_MAX.0 as i64, "CU_LIMIT_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUlimit_enum as CUlimit;
@@ -2469,14 +2764,17 @@ impl CUresourcetype_enum {
 pub struct CUresourcetype_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUresourcetype_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_RESOURCE_TYPE_ARRAY => "CU_RESOURCE_TYPE_ARRAY",
-            Self::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => "CU_RESOURCE_TYPE_MIPMAPPED_ARRAY",
-            Self::CU_RESOURCE_TYPE_LINEAR => "CU_RESOURCE_TYPE_LINEAR",
-            Self::CU_RESOURCE_TYPE_PITCH2D => "CU_RESOURCE_TYPE_PITCH2D",
-            Self(value) => return ::core::write!(formatter, "CUresourcetype({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUresourcetype",
+            self.0.into(),
+            &[
+                (Self::CU_RESOURCE_TYPE_ARRAY.0 as i64, "CU_RESOURCE_TYPE_ARRAY"),
+                (Self::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0 as i64, "CU_RESOURCE_TYPE_MIPMAPPED_ARRAY"),
+                (Self::CU_RESOURCE_TYPE_LINEAR.0 as i64, "CU_RESOURCE_TYPE_LINEAR"),
+                (Self::CU_RESOURCE_TYPE_PITCH2D.0 as i64, "CU_RESOURCE_TYPE_PITCH2D"),
+            ],
+        )
     }
 }
 pub use self::CUresourcetype_enum as CUresourcetype;
@@ -2491,15 +2789,16 @@ impl CUaccessProperty_enum {
 pub struct CUaccessProperty_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUaccessProperty_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_ACCESS_PROPERTY_NORMAL => "CU_ACCESS_PROPERTY_NORMAL",
-            Self::CU_ACCESS_PROPERTY_STREAMING => "CU_ACCESS_PROPERTY_STREAMING",
-            Self::CU_ACCESS_PROPERTY_PERSISTING => "CU_ACCESS_PROPERTY_PERSISTING",
-            Self(value) => {
-                return ::core::write!(formatter, "CUaccessProperty({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUaccessProperty",
+            self.0.into(),
+            &[
+                (Self::CU_ACCESS_PROPERTY_NORMAL.0 as i64, "CU_ACCESS_PROPERTY_NORMAL"),
+                (Self::CU_ACCESS_PROPERTY_STREAMING.0 as i64, "CU_ACCESS_PROPERTY_STREAMING"),
+                (Self::CU_ACCESS_PROPERTY_PERSISTING.0 as i64, "CU_ACCESS_PROPERTY_PERSISTING"),
+            ],
+        )
     }
 }
 pub use self::CUaccessProperty_enum as CUaccessProperty;
@@ -2756,15 +3055,16 @@ impl CUgraphConditionalNodeType_enum {
 pub struct CUgraphConditionalNodeType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphConditionalNodeType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_COND_TYPE_IF => "CU_GRAPH_COND_TYPE_IF",
-            Self::CU_GRAPH_COND_TYPE_WHILE => "CU_GRAPH_COND_TYPE_WHILE",
-            Self::CU_GRAPH_COND_TYPE_SWITCH => "CU_GRAPH_COND_TYPE_SWITCH",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphConditionalNodeType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphConditionalNodeType",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_COND_TYPE_IF.0 as i64, "CU_GRAPH_COND_TYPE_IF"),
+                (Self::CU_GRAPH_COND_TYPE_WHILE.0 as i64, "CU_GRAPH_COND_TYPE_WHILE"),
+                (Self::CU_GRAPH_COND_TYPE_SWITCH.0 as i64, "CU_GRAPH_COND_TYPE_SWITCH"),
+            ],
+        )
     }
 }
 pub use self::CUgraphConditionalNodeType_enum as CUgraphConditionalNodeType;
@@ -2816,28 +3116,31 @@ impl CUgraphNodeType_enum {
 pub struct CUgraphNodeType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphNodeType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_NODE_TYPE_KERNEL => "CU_GRAPH_NODE_TYPE_KERNEL",
-            Self::CU_GRAPH_NODE_TYPE_MEMCPY => "CU_GRAPH_NODE_TYPE_MEMCPY",
-            Self::CU_GRAPH_NODE_TYPE_MEMSET => "CU_GRAPH_NODE_TYPE_MEMSET",
-            Self::CU_GRAPH_NODE_TYPE_HOST => "CU_GRAPH_NODE_TYPE_HOST",
-            Self::CU_GRAPH_NODE_TYPE_GRAPH => "CU_GRAPH_NODE_TYPE_GRAPH",
-            Self::CU_GRAPH_NODE_TYPE_EMPTY => "CU_GRAPH_NODE_TYPE_EMPTY",
-            Self::CU_GRAPH_NODE_TYPE_WAIT_EVENT => "CU_GRAPH_NODE_TYPE_WAIT_EVENT",
-            Self::CU_GRAPH_NODE_TYPE_EVENT_RECORD => "CU_GRAPH_NODE_TYPE_EVENT_RECORD",
-            Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => "CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL",
-            Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => "CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT",
-            Self::CU_GRAPH_NODE_TYPE_MEM_ALLOC => "CU_GRAPH_NODE_TYPE_MEM_ALLOC",
-            Self::CU_GRAPH_NODE_TYPE_MEM_FREE => "CU_GRAPH_NODE_TYPE_MEM_FREE",
-            Self::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP",
-            Self::CU_GRAPH_NODE_TYPE_CONDITIONAL => "CU_GRAPH_NODE_TYPE_CONDITIONAL",
-            Self::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH => "CU_GRAPH_NODE_TYPE_MEMCPY_BATCH",
-            Self::CU_GRAPH_NODE_TYPE_RESERVED_16 => "CU_GRAPH_NODE_TYPE_RESERVED_16",
-            Self::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE => "CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE",
-            Self::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => "CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH",
-            Self(value) => return ::core::write!(formatter, "CUgraphNodeType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphNodeType",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_NODE_TYPE_KERNEL.0 as i64, "CU_GRAPH_NODE_TYPE_KERNEL"),
+                (Self::CU_GRAPH_NODE_TYPE_MEMCPY.0 as i64, "CU_GRAPH_NODE_TYPE_MEMCPY"),
+                (Self::CU_GRAPH_NODE_TYPE_MEMSET.0 as i64, "CU_GRAPH_NODE_TYPE_MEMSET"),
+                (Self::CU_GRAPH_NODE_TYPE_HOST.0 as i64, "CU_GRAPH_NODE_TYPE_HOST"),
+                (Self::CU_GRAPH_NODE_TYPE_GRAPH.0 as i64, "CU_GRAPH_NODE_TYPE_GRAPH"),
+                (Self::CU_GRAPH_NODE_TYPE_EMPTY.0 as i64, "CU_GRAPH_NODE_TYPE_EMPTY"),
+                (Self::CU_GRAPH_NODE_TYPE_WAIT_EVENT.0 as i64, "CU_GRAPH_NODE_TYPE_WAIT_EVENT"),
+                (Self::CU_GRAPH_NODE_TYPE_EVENT_RECORD.0 as i64, "CU_GRAPH_NODE_TYPE_EVENT_RECORD"),
+                (Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL.0 as i64, "CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL"),
+                (Self::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT.0 as i64, "CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT"),
+                (Self::CU_GRAPH_NODE_TYPE_MEM_ALLOC.0 as i64, "CU_GRAPH_NODE_TYPE_MEM_ALLOC"),
+                (Self::CU_GRAPH_NODE_TYPE_MEM_FREE.0 as i64, "CU_GRAPH_NODE_TYPE_MEM_FREE"),
+                (Self::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP.0 as i64, "CU_GRAPH_NODE_TYPE_BATCH_MEM_OP"),
+                (Self::CU_GRAPH_NODE_TYPE_CONDITIONAL.0 as i64, "CU_GRAPH_NODE_TYPE_CONDITIONAL"),
+                (Self::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH.0 as i64, "CU_GRAPH_NODE_TYPE_MEMCPY_BATCH"),
+                (Self::CU_GRAPH_NODE_TYPE_RESERVED_16.0 as i64, "CU_GRAPH_NODE_TYPE_RESERVED_16"),
+                (Self::CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE.0 as i64, "CU_GRAPH_NODE_TYPE_EXTERNAL_ENGINE"),
+                (Self::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH.0 as i64, "CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH"),
+            ],
+        )
     }
 }
 pub use self::CUgraphNodeType_enum as CUgraphNodeType;
@@ -2850,14 +3153,15 @@ impl CUgraphDependencyType_enum {
 pub struct CUgraphDependencyType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphDependencyType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT => "CU_GRAPH_DEPENDENCY_TYPE_DEFAULT",
-            Self::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC => "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphDependencyType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphDependencyType",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as i64, "CU_GRAPH_DEPENDENCY_TYPE_DEFAULT"),
+                (Self::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as i64, "CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC"),
+            ],
+        )
     }
 }
 pub use self::CUgraphDependencyType_enum as CUgraphDependencyType;
@@ -2895,24 +3199,28 @@ impl CUgraphInstantiateResult_enum {
 pub struct CUgraphInstantiateResult_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphInstantiateResult_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_GRAPH_INSTANTIATE_SUCCESS => "CUDA_GRAPH_INSTANTIATE_SUCCESS",
-            Self::CUDA_GRAPH_INSTANTIATE_ERROR => "CUDA_GRAPH_INSTANTIATE_ERROR",
-            Self::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => "CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE",
-            Self::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
-                "CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED"
-            }
-            Self::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
-                "CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED"
-            }
-            Self::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
-                "CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphInstantiateResult({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphInstantiateResult",
+            self.0.into(),
+            &[
+                (Self::CUDA_GRAPH_INSTANTIATE_SUCCESS.0 as i64, "CUDA_GRAPH_INSTANTIATE_SUCCESS"),
+                (Self::CUDA_GRAPH_INSTANTIATE_ERROR.0 as i64, "CUDA_GRAPH_INSTANTIATE_ERROR"),
+                (Self::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE.0 as i64, "CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE"),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED",
+                ),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED",
+                ),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUgraphInstantiateResult_enum as CUgraphInstantiateResult;
@@ -2949,16 +3257,17 @@ impl CUsynchronizationPolicy_enum {
 pub struct CUsynchronizationPolicy_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUsynchronizationPolicy_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_SYNC_POLICY_AUTO => "CU_SYNC_POLICY_AUTO",
-            Self::CU_SYNC_POLICY_SPIN => "CU_SYNC_POLICY_SPIN",
-            Self::CU_SYNC_POLICY_YIELD => "CU_SYNC_POLICY_YIELD",
-            Self::CU_SYNC_POLICY_BLOCKING_SYNC => "CU_SYNC_POLICY_BLOCKING_SYNC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUsynchronizationPolicy({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUsynchronizationPolicy",
+            self.0.into(),
+            &[
+                (Self::CU_SYNC_POLICY_AUTO.0 as i64, "CU_SYNC_POLICY_AUTO"),
+                (Self::CU_SYNC_POLICY_SPIN.0 as i64, "CU_SYNC_POLICY_SPIN"),
+                (Self::CU_SYNC_POLICY_YIELD.0 as i64, "CU_SYNC_POLICY_YIELD"),
+                (Self::CU_SYNC_POLICY_BLOCKING_SYNC.0 as i64, "CU_SYNC_POLICY_BLOCKING_SYNC"),
+            ],
+        )
     }
 }
 pub use self::CUsynchronizationPolicy_enum as CUsynchronizationPolicy;
@@ -2975,18 +3284,23 @@ impl CUclusterSchedulingPolicy_enum {
 pub struct CUclusterSchedulingPolicy_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUclusterSchedulingPolicy_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT => "CU_CLUSTER_SCHEDULING_POLICY_DEFAULT",
-            Self::CU_CLUSTER_SCHEDULING_POLICY_SPREAD => "CU_CLUSTER_SCHEDULING_POLICY_SPREAD",
-            Self::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING => "CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING",
-            Self::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY => {
-                "CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUclusterSchedulingPolicy({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUclusterSchedulingPolicy",
+            self.0.into(),
+            &[
+                (Self::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT.0 as i64, "CU_CLUSTER_SCHEDULING_POLICY_DEFAULT"),
+                (Self::CU_CLUSTER_SCHEDULING_POLICY_SPREAD.0 as i64, "CU_CLUSTER_SCHEDULING_POLICY_SPREAD"),
+                (
+                    Self::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING.0 as i64,
+                    "CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING",
+                ),
+                (
+                    Self::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY.0 as i64,
+                    "CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUclusterSchedulingPolicy_enum as CUclusterSchedulingPolicy;
@@ -2999,14 +3313,15 @@ impl CUlaunchMemSyncDomain_enum {
 pub struct CUlaunchMemSyncDomain_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlaunchMemSyncDomain_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT => "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT",
-            Self::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE => "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUlaunchMemSyncDomain({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlaunchMemSyncDomain",
+            self.0.into(),
+            &[
+                (Self::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT.0 as i64, "CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT"),
+                (Self::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE.0 as i64, "CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE"),
+            ],
+        )
     }
 }
 pub use self::CUlaunchMemSyncDomain_enum as CUlaunchMemSyncDomain;
@@ -3036,19 +3351,22 @@ impl CUlaunchAttributePortableClusterMode_enum {
 pub struct CUlaunchAttributePortableClusterMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlaunchAttributePortableClusterMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT => "CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT",
-            Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE => {
-                "CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE"
-            }
-            Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE => {
-                "CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUlaunchAttributePortableClusterMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlaunchAttributePortableClusterMode",
+            self.0.into(),
+            &[
+                (Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT.0 as i64, "CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT"),
+                (
+                    Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE.0 as i64,
+                    "CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE",
+                ),
+                (
+                    Self::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE.0 as i64,
+                    "CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUlaunchAttributePortableClusterMode_enum as CUlaunchAttributePortableClusterMode;
@@ -3065,21 +3383,24 @@ impl CUsharedMemoryMode_enum {
 pub struct CUsharedMemoryMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUsharedMemoryMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_SHARED_MEMORY_MODE_DEFAULT => "CU_SHARED_MEMORY_MODE_DEFAULT",
-            Self::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE => "CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE",
-            Self::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE => "CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE",
-            Self::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY => {
-                "CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY"
-            }
-            Self::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY => {
-                "CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUsharedMemoryMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUsharedMemoryMode",
+            self.0.into(),
+            &[
+                (Self::CU_SHARED_MEMORY_MODE_DEFAULT.0 as i64, "CU_SHARED_MEMORY_MODE_DEFAULT"),
+                (Self::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE.0 as i64, "CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE"),
+                (Self::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE.0 as i64, "CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE"),
+                (
+                    Self::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY.0 as i64,
+                    "CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY",
+                ),
+                (
+                    Self::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY.0 as i64,
+                    "CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUsharedMemoryMode_enum as CUsharedMemoryMode;
@@ -3113,41 +3434,59 @@ impl CUlaunchAttributeID_enum {
 pub struct CUlaunchAttributeID_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlaunchAttributeID_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LAUNCH_ATTRIBUTE_IGNORE => "CU_LAUNCH_ATTRIBUTE_IGNORE",
-            Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW",
-            Self::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => "CU_LAUNCH_ATTRIBUTE_COOPERATIVE",
-            Self::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY",
-            Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION",
-            Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => {
-                "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE"
-            }
-            Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION => {
-                "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION"
-            }
-            Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT",
-            Self::CU_LAUNCH_ATTRIBUTE_PRIORITY => "CU_LAUNCH_ATTRIBUTE_PRIORITY",
-            Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP",
-            Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN",
-            Self::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION => "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION",
-            Self::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => "CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT",
-            Self::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {
-                "CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE"
-            }
-            Self::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
-                "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"
-            }
-            Self::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING => {
-                "CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING"
-            }
-            Self::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE => "CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE",
-            Self::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE => "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE",
-            Self::CU_LAUNCH_ATTRIBUTE_MAX => "CU_LAUNCH_ATTRIBUTE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUlaunchAttributeID({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlaunchAttributeID",
+            self.0.into(),
+            &[
+                (Self::CU_LAUNCH_ATTRIBUTE_IGNORE.0 as i64, "CU_LAUNCH_ATTRIBUTE_IGNORE"),
+                (Self::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW.0 as i64, "CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW"),
+                (Self::CU_LAUNCH_ATTRIBUTE_COOPERATIVE.0 as i64, "CU_LAUNCH_ATTRIBUTE_COOPERATIVE"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY",
+                ),
+                (Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION.0 as i64, "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
+                ),
+                (Self::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT.0 as i64, "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT"),
+                (Self::CU_LAUNCH_ATTRIBUTE_PRIORITY.0 as i64, "CU_LAUNCH_ATTRIBUTE_PRIORITY"),
+                (Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP.0 as i64, "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP"),
+                (Self::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN.0 as i64, "CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN"),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING",
+                ),
+                (
+                    Self::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE.0 as i64,
+                    "CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE",
+                ),
+                (Self::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE.0 as i64, "CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE"),
+                (Self::CU_LAUNCH_ATTRIBUTE_MAX.0 as i64, "CU_LAUNCH_ATTRIBUTE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUlaunchAttributeID_enum as CUlaunchAttributeID;
@@ -3349,15 +3688,16 @@ impl CUstreamCaptureStatus_enum {
 pub struct CUstreamCaptureStatus_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamCaptureStatus_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_CAPTURE_STATUS_NONE => "CU_STREAM_CAPTURE_STATUS_NONE",
-            Self::CU_STREAM_CAPTURE_STATUS_ACTIVE => "CU_STREAM_CAPTURE_STATUS_ACTIVE",
-            Self::CU_STREAM_CAPTURE_STATUS_INVALIDATED => "CU_STREAM_CAPTURE_STATUS_INVALIDATED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamCaptureStatus({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamCaptureStatus",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_CAPTURE_STATUS_NONE.0 as i64, "CU_STREAM_CAPTURE_STATUS_NONE"),
+                (Self::CU_STREAM_CAPTURE_STATUS_ACTIVE.0 as i64, "CU_STREAM_CAPTURE_STATUS_ACTIVE"),
+                (Self::CU_STREAM_CAPTURE_STATUS_INVALIDATED.0 as i64, "CU_STREAM_CAPTURE_STATUS_INVALIDATED"),
+            ],
+        )
     }
 }
 pub use self::CUstreamCaptureStatus_enum as CUstreamCaptureStatus;
@@ -3371,15 +3711,16 @@ impl CUstreamCaptureMode_enum {
 pub struct CUstreamCaptureMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamCaptureMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_STREAM_CAPTURE_MODE_GLOBAL => "CU_STREAM_CAPTURE_MODE_GLOBAL",
-            Self::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL",
-            Self::CU_STREAM_CAPTURE_MODE_RELAXED => "CU_STREAM_CAPTURE_MODE_RELAXED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamCaptureMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamCaptureMode",
+            self.0.into(),
+            &[
+                (Self::CU_STREAM_CAPTURE_MODE_GLOBAL.0 as i64, "CU_STREAM_CAPTURE_MODE_GLOBAL"),
+                (Self::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.0 as i64, "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"),
+                (Self::CU_STREAM_CAPTURE_MODE_RELAXED.0 as i64, "CU_STREAM_CAPTURE_MODE_RELAXED"),
+            ],
+        )
     }
 }
 pub use self::CUlaunchAttributeID as CUstreamAttrID;
@@ -3397,15 +3738,19 @@ impl CUdriverProcAddress_flags_enum {
 pub struct CUdriverProcAddress_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdriverProcAddress_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GET_PROC_ADDRESS_DEFAULT => "CU_GET_PROC_ADDRESS_DEFAULT",
-            Self::CU_GET_PROC_ADDRESS_LEGACY_STREAM => "CU_GET_PROC_ADDRESS_LEGACY_STREAM",
-            Self::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM => "CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdriverProcAddress_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdriverProcAddress_flags",
+            self.0.into(),
+            &[
+                (Self::CU_GET_PROC_ADDRESS_DEFAULT.0 as i64, "CU_GET_PROC_ADDRESS_DEFAULT"),
+                (Self::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as i64, "CU_GET_PROC_ADDRESS_LEGACY_STREAM"),
+                (
+                    Self::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as i64,
+                    "CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUdriverProcAddress_flags_enum as CUdriverProcAddress_flags;
@@ -3421,15 +3766,19 @@ impl CUdriverProcAddressQueryResult_enum {
 pub struct CUdriverProcAddressQueryResult_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdriverProcAddressQueryResult_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GET_PROC_ADDRESS_SUCCESS => "CU_GET_PROC_ADDRESS_SUCCESS",
-            Self::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND => "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND",
-            Self::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT => "CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdriverProcAddressQueryResult({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdriverProcAddressQueryResult",
+            self.0.into(),
+            &[
+                (Self::CU_GET_PROC_ADDRESS_SUCCESS.0 as i64, "CU_GET_PROC_ADDRESS_SUCCESS"),
+                (Self::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND.0 as i64, "CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND"),
+                (
+                    Self::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT.0 as i64,
+                    "CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUdriverProcAddressQueryResult_enum as CUdriverProcAddressQueryResult;
@@ -3442,14 +3791,15 @@ impl CUexecAffinityType_enum {
 pub struct CUexecAffinityType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUexecAffinityType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EXEC_AFFINITY_TYPE_SM_COUNT => "CU_EXEC_AFFINITY_TYPE_SM_COUNT",
-            Self::CU_EXEC_AFFINITY_TYPE_MAX => "CU_EXEC_AFFINITY_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUexecAffinityType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUexecAffinityType",
+            self.0.into(),
+            &[
+                (Self::CU_EXEC_AFFINITY_TYPE_SM_COUNT.0 as i64, "CU_EXEC_AFFINITY_TYPE_SM_COUNT"),
+                (Self::CU_EXEC_AFFINITY_TYPE_MAX.0 as i64, "CU_EXEC_AFFINITY_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUexecAffinityType_enum as CUexecAffinityType;
@@ -3508,12 +3858,15 @@ impl CUcigDataType_enum {
 pub struct CUcigDataType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUcigDataType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE => "CIG_DATA_TYPE_D3D12_COMMAND_QUEUE",
-            Self::CIG_DATA_TYPE_NV_BLOB => "CIG_DATA_TYPE_NV_BLOB",
-            Self(value) => return ::core::write!(formatter, "CUcigDataType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUcigDataType",
+            self.0.into(),
+            &[
+                (Self::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE.0 as i64, "CIG_DATA_TYPE_D3D12_COMMAND_QUEUE"),
+                (Self::CIG_DATA_TYPE_NV_BLOB.0 as i64, "CIG_DATA_TYPE_NV_BLOB"),
+            ],
+        )
     }
 }
 pub use self::CUcigDataType_enum as CUcigDataType;
@@ -3565,16 +3918,18 @@ impl CUstreamCigDataType_enum {
 pub struct CUstreamCigDataType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUstreamCigDataType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST => "STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST",
-            Self::STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV => {
-                "STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUstreamCigDataType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUstreamCigDataType",
+            self.0.into(),
+            &[
+                (Self::STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST.0 as i64, "STREAM_CIG_DATA_TYPE_D3D12_COMMAND_LIST"),
+                (
+                    Self::STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV.0 as i64,
+                    "STREAM_CIG_DATA_TYPE_VULKAN_COMMAND_BUFFER_HANDLE_NV",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUstreamCigDataType_enum as CUstreamCigDataType;
@@ -3622,15 +3977,19 @@ impl CUlibraryOption_enum {
 pub struct CUlibraryOption_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlibraryOption_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE => {
-                "CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE"
-            }
-            Self::CU_LIBRARY_BINARY_IS_PRESERVED => "CU_LIBRARY_BINARY_IS_PRESERVED",
-            Self::CU_LIBRARY_NUM_OPTIONS => "CU_LIBRARY_NUM_OPTIONS",
-            Self(value) => return ::core::write!(formatter, "CUlibraryOption({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlibraryOption",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE.0 as i64,
+                    "CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE",
+                ),
+                (Self::CU_LIBRARY_BINARY_IS_PRESERVED.0 as i64, "CU_LIBRARY_BINARY_IS_PRESERVED"),
+                (Self::CU_LIBRARY_NUM_OPTIONS.0 as i64, "CU_LIBRARY_NUM_OPTIONS"),
+            ],
+        )
     }
 }
 pub use self::CUlibraryOption_enum as CUlibraryOption;
@@ -3769,116 +4128,119 @@ impl cudaError_enum {
 pub struct cudaError_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaError_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_SUCCESS => "CUDA_SUCCESS",
-            Self::CUDA_ERROR_INVALID_VALUE => "CUDA_ERROR_INVALID_VALUE",
-            Self::CUDA_ERROR_OUT_OF_MEMORY => "CUDA_ERROR_OUT_OF_MEMORY",
-            Self::CUDA_ERROR_NOT_INITIALIZED => "CUDA_ERROR_NOT_INITIALIZED",
-            Self::CUDA_ERROR_DEINITIALIZED => "CUDA_ERROR_DEINITIALIZED",
-            Self::CUDA_ERROR_PROFILER_DISABLED => "CUDA_ERROR_PROFILER_DISABLED",
-            Self::CUDA_ERROR_PROFILER_NOT_INITIALIZED => "CUDA_ERROR_PROFILER_NOT_INITIALIZED",
-            Self::CUDA_ERROR_PROFILER_ALREADY_STARTED => "CUDA_ERROR_PROFILER_ALREADY_STARTED",
-            Self::CUDA_ERROR_PROFILER_ALREADY_STOPPED => "CUDA_ERROR_PROFILER_ALREADY_STOPPED",
-            Self::CUDA_ERROR_STUB_LIBRARY => "CUDA_ERROR_STUB_LIBRARY",
-            Self::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER => "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
-            Self::CUDA_ERROR_DEVICE_UNAVAILABLE => "CUDA_ERROR_DEVICE_UNAVAILABLE",
-            Self::CUDA_ERROR_MULTICAST_RESOURCE_FULL => "CUDA_ERROR_MULTICAST_RESOURCE_FULL",
-            Self::CUDA_ERROR_NO_DEVICE => "CUDA_ERROR_NO_DEVICE",
-            Self::CUDA_ERROR_INVALID_DEVICE => "CUDA_ERROR_INVALID_DEVICE",
-            Self::CUDA_ERROR_DEVICE_NOT_LICENSED => "CUDA_ERROR_DEVICE_NOT_LICENSED",
-            Self::CUDA_ERROR_INVALID_IMAGE => "CUDA_ERROR_INVALID_IMAGE",
-            Self::CUDA_ERROR_INVALID_CONTEXT => "CUDA_ERROR_INVALID_CONTEXT",
-            Self::CUDA_ERROR_CONTEXT_ALREADY_CURRENT => "CUDA_ERROR_CONTEXT_ALREADY_CURRENT",
-            Self::CUDA_ERROR_MAP_FAILED => "CUDA_ERROR_MAP_FAILED",
-            Self::CUDA_ERROR_UNMAP_FAILED => "CUDA_ERROR_UNMAP_FAILED",
-            Self::CUDA_ERROR_ARRAY_IS_MAPPED => "CUDA_ERROR_ARRAY_IS_MAPPED",
-            Self::CUDA_ERROR_ALREADY_MAPPED => "CUDA_ERROR_ALREADY_MAPPED",
-            Self::CUDA_ERROR_NO_BINARY_FOR_GPU => "CUDA_ERROR_NO_BINARY_FOR_GPU",
-            Self::CUDA_ERROR_ALREADY_ACQUIRED => "CUDA_ERROR_ALREADY_ACQUIRED",
-            Self::CUDA_ERROR_NOT_MAPPED => "CUDA_ERROR_NOT_MAPPED",
-            Self::CUDA_ERROR_NOT_MAPPED_AS_ARRAY => "CUDA_ERROR_NOT_MAPPED_AS_ARRAY",
-            Self::CUDA_ERROR_NOT_MAPPED_AS_POINTER => "CUDA_ERROR_NOT_MAPPED_AS_POINTER",
-            Self::CUDA_ERROR_ECC_UNCORRECTABLE => "CUDA_ERROR_ECC_UNCORRECTABLE",
-            Self::CUDA_ERROR_UNSUPPORTED_LIMIT => "CUDA_ERROR_UNSUPPORTED_LIMIT",
-            Self::CUDA_ERROR_CONTEXT_ALREADY_IN_USE => "CUDA_ERROR_CONTEXT_ALREADY_IN_USE",
-            Self::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED => "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED",
-            Self::CUDA_ERROR_INVALID_PTX => "CUDA_ERROR_INVALID_PTX",
-            Self::CUDA_ERROR_INVALID_GRAPHICS_CONTEXT => "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT",
-            Self::CUDA_ERROR_NVLINK_UNCORRECTABLE => "CUDA_ERROR_NVLINK_UNCORRECTABLE",
-            Self::CUDA_ERROR_JIT_COMPILER_NOT_FOUND => "CUDA_ERROR_JIT_COMPILER_NOT_FOUND",
-            Self::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-            Self::CUDA_ERROR_JIT_COMPILATION_DISABLED => "CUDA_ERROR_JIT_COMPILATION_DISABLED",
-            Self::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY => "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY",
-            Self::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC => "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC",
-            Self::CUDA_ERROR_CONTAINED => "CUDA_ERROR_CONTAINED",
-            Self::CUDA_ERROR_INSUFFICIENT_LOADER_VERSION => "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION",
-            Self::CUDA_ERROR_INVALID_SOURCE => "CUDA_ERROR_INVALID_SOURCE",
-            Self::CUDA_ERROR_FILE_NOT_FOUND => "CUDA_ERROR_FILE_NOT_FOUND",
-            Self::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND => "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND",
-            Self::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED => "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
-            Self::CUDA_ERROR_OPERATING_SYSTEM => "CUDA_ERROR_OPERATING_SYSTEM",
-            Self::CUDA_ERROR_INVALID_HANDLE => "CUDA_ERROR_INVALID_HANDLE",
-            Self::CUDA_ERROR_ILLEGAL_STATE => "CUDA_ERROR_ILLEGAL_STATE",
-            Self::CUDA_ERROR_LOSSY_QUERY => "CUDA_ERROR_LOSSY_QUERY",
-            Self::CUDA_ERROR_NOT_FOUND => "CUDA_ERROR_NOT_FOUND",
-            Self::CUDA_ERROR_NOT_READY => "CUDA_ERROR_NOT_READY",
-            Self::CUDA_ERROR_ILLEGAL_ADDRESS => "CUDA_ERROR_ILLEGAL_ADDRESS",
-            Self::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-            Self::CUDA_ERROR_LAUNCH_TIMEOUT => "CUDA_ERROR_LAUNCH_TIMEOUT",
-            Self::CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING => "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING",
-            Self::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
-            Self::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED => "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
-            Self::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE => "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE",
-            Self::CUDA_ERROR_CONTEXT_IS_DESTROYED => "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-            Self::CUDA_ERROR_ASSERT => "CUDA_ERROR_ASSERT",
-            Self::CUDA_ERROR_TOO_MANY_PEERS => "CUDA_ERROR_TOO_MANY_PEERS",
-            Self::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED => "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
-            Self::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED => "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
-            Self::CUDA_ERROR_HARDWARE_STACK_ERROR => "CUDA_ERROR_HARDWARE_STACK_ERROR",
-            Self::CUDA_ERROR_ILLEGAL_INSTRUCTION => "CUDA_ERROR_ILLEGAL_INSTRUCTION",
-            Self::CUDA_ERROR_MISALIGNED_ADDRESS => "CUDA_ERROR_MISALIGNED_ADDRESS",
-            Self::CUDA_ERROR_INVALID_ADDRESS_SPACE => "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-            Self::CUDA_ERROR_INVALID_PC => "CUDA_ERROR_INVALID_PC",
-            Self::CUDA_ERROR_LAUNCH_FAILED => "CUDA_ERROR_LAUNCH_FAILED",
-            Self::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-            Self::CUDA_ERROR_TENSOR_MEMORY_LEAK => "CUDA_ERROR_TENSOR_MEMORY_LEAK",
-            Self::CUDA_ERROR_NOT_PERMITTED => "CUDA_ERROR_NOT_PERMITTED",
-            Self::CUDA_ERROR_NOT_SUPPORTED => "CUDA_ERROR_NOT_SUPPORTED",
-            Self::CUDA_ERROR_SYSTEM_NOT_READY => "CUDA_ERROR_SYSTEM_NOT_READY",
-            Self::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-            Self::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE => "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-            Self::CUDA_ERROR_MPS_CONNECTION_FAILED => "CUDA_ERROR_MPS_CONNECTION_FAILED",
-            Self::CUDA_ERROR_MPS_RPC_FAILURE => "CUDA_ERROR_MPS_RPC_FAILURE",
-            Self::CUDA_ERROR_MPS_SERVER_NOT_READY => "CUDA_ERROR_MPS_SERVER_NOT_READY",
-            Self::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED => "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED",
-            Self::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED => "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED",
-            Self::CUDA_ERROR_MPS_CLIENT_TERMINATED => "CUDA_ERROR_MPS_CLIENT_TERMINATED",
-            Self::CUDA_ERROR_CDP_NOT_SUPPORTED => "CUDA_ERROR_CDP_NOT_SUPPORTED",
-            Self::CUDA_ERROR_CDP_VERSION_MISMATCH => "CUDA_ERROR_CDP_VERSION_MISMATCH",
-            Self::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-            Self::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED => "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-            Self::CUDA_ERROR_STREAM_CAPTURE_MERGE => "CUDA_ERROR_STREAM_CAPTURE_MERGE",
-            Self::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED => "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED",
-            Self::CUDA_ERROR_STREAM_CAPTURE_UNJOINED => "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
-            Self::CUDA_ERROR_STREAM_CAPTURE_ISOLATION => "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
-            Self::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
-            Self::CUDA_ERROR_CAPTURED_EVENT => "CUDA_ERROR_CAPTURED_EVENT",
-            Self::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD => "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD",
-            Self::CUDA_ERROR_TIMEOUT => "CUDA_ERROR_TIMEOUT",
-            Self::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE => "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE",
-            Self::CUDA_ERROR_EXTERNAL_DEVICE => "CUDA_ERROR_EXTERNAL_DEVICE",
-            Self::CUDA_ERROR_INVALID_CLUSTER_SIZE => "CUDA_ERROR_INVALID_CLUSTER_SIZE",
-            Self::CUDA_ERROR_FUNCTION_NOT_LOADED => "CUDA_ERROR_FUNCTION_NOT_LOADED",
-            Self::CUDA_ERROR_INVALID_RESOURCE_TYPE => "CUDA_ERROR_INVALID_RESOURCE_TYPE",
-            Self::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION => "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
-            Self::CUDA_ERROR_KEY_ROTATION => "CUDA_ERROR_KEY_ROTATION",
-            Self::CUDA_ERROR_STREAM_DETACHED => "CUDA_ERROR_STREAM_DETACHED",
-            Self::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE => "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE",
-            Self::CUDA_ERROR_FABRIC_NOT_READY => "CUDA_ERROR_FABRIC_NOT_READY",
-            Self::CUDA_ERROR_UNKNOWN => "CUDA_ERROR_UNKNOWN",
-            Self(value) => return ::core::write!(formatter, "CUresult({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUresult",
+            self.0.into(),
+            &[
+                (Self::CUDA_SUCCESS.0 as i64, "CUDA_SUCCESS"),
+                (Self::CUDA_ERROR_INVALID_VALUE.0 as i64, "CUDA_ERROR_INVALID_VALUE"),
+                (Self::CUDA_ERROR_OUT_OF_MEMORY.0 as i64, "CUDA_ERROR_OUT_OF_MEMORY"),
+                (Self::CUDA_ERROR_NOT_INITIALIZED.0 as i64, "CUDA_ERROR_NOT_INITIALIZED"),
+                (Self::CUDA_ERROR_DEINITIALIZED.0 as i64, "CUDA_ERROR_DEINITIALIZED"),
+                (Self::CUDA_ERROR_PROFILER_DISABLED.0 as i64, "CUDA_ERROR_PROFILER_DISABLED"),
+                (Self::CUDA_ERROR_PROFILER_NOT_INITIALIZED.0 as i64, "CUDA_ERROR_PROFILER_NOT_INITIALIZED"),
+                (Self::CUDA_ERROR_PROFILER_ALREADY_STARTED.0 as i64, "CUDA_ERROR_PROFILER_ALREADY_STARTED"),
+                (Self::CUDA_ERROR_PROFILER_ALREADY_STOPPED.0 as i64, "CUDA_ERROR_PROFILER_ALREADY_STOPPED"),
+                (Self::CUDA_ERROR_STUB_LIBRARY.0 as i64, "CUDA_ERROR_STUB_LIBRARY"),
+                (Self::CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER.0 as i64, "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER"),
+                (Self::CUDA_ERROR_DEVICE_UNAVAILABLE.0 as i64, "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+                (Self::CUDA_ERROR_MULTICAST_RESOURCE_FULL.0 as i64, "CUDA_ERROR_MULTICAST_RESOURCE_FULL"),
+                (Self::CUDA_ERROR_NO_DEVICE.0 as i64, "CUDA_ERROR_NO_DEVICE"),
+                (Self::CUDA_ERROR_INVALID_DEVICE.0 as i64, "CUDA_ERROR_INVALID_DEVICE"),
+                (Self::CUDA_ERROR_DEVICE_NOT_LICENSED.0 as i64, "CUDA_ERROR_DEVICE_NOT_LICENSED"),
+                (Self::CUDA_ERROR_INVALID_IMAGE.0 as i64, "CUDA_ERROR_INVALID_IMAGE"),
+                (Self::CUDA_ERROR_INVALID_CONTEXT.0 as i64, "CUDA_ERROR_INVALID_CONTEXT"),
+                (Self::CUDA_ERROR_CONTEXT_ALREADY_CURRENT.0 as i64, "CUDA_ERROR_CONTEXT_ALREADY_CURRENT"),
+                (Self::CUDA_ERROR_MAP_FAILED.0 as i64, "CUDA_ERROR_MAP_FAILED"),
+                (Self::CUDA_ERROR_UNMAP_FAILED.0 as i64, "CUDA_ERROR_UNMAP_FAILED"),
+                (Self::CUDA_ERROR_ARRAY_IS_MAPPED.0 as i64, "CUDA_ERROR_ARRAY_IS_MAPPED"),
+                (Self::CUDA_ERROR_ALREADY_MAPPED.0 as i64, "CUDA_ERROR_ALREADY_MAPPED"),
+                (Self::CUDA_ERROR_NO_BINARY_FOR_GPU.0 as i64, "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+                (Self::CUDA_ERROR_ALREADY_ACQUIRED.0 as i64, "CUDA_ERROR_ALREADY_ACQUIRED"),
+                (Self::CUDA_ERROR_NOT_MAPPED.0 as i64, "CUDA_ERROR_NOT_MAPPED"),
+                (Self::CUDA_ERROR_NOT_MAPPED_AS_ARRAY.0 as i64, "CUDA_ERROR_NOT_MAPPED_AS_ARRAY"),
+                (Self::CUDA_ERROR_NOT_MAPPED_AS_POINTER.0 as i64, "CUDA_ERROR_NOT_MAPPED_AS_POINTER"),
+                (Self::CUDA_ERROR_ECC_UNCORRECTABLE.0 as i64, "CUDA_ERROR_ECC_UNCORRECTABLE"),
+                (Self::CUDA_ERROR_UNSUPPORTED_LIMIT.0 as i64, "CUDA_ERROR_UNSUPPORTED_LIMIT"),
+                (Self::CUDA_ERROR_CONTEXT_ALREADY_IN_USE.0 as i64, "CUDA_ERROR_CONTEXT_ALREADY_IN_USE"),
+                (Self::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED.0 as i64, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"),
+                (Self::CUDA_ERROR_INVALID_PTX.0 as i64, "CUDA_ERROR_INVALID_PTX"),
+                (Self::CUDA_ERROR_INVALID_GRAPHICS_CONTEXT.0 as i64, "CUDA_ERROR_INVALID_GRAPHICS_CONTEXT"),
+                (Self::CUDA_ERROR_NVLINK_UNCORRECTABLE.0 as i64, "CUDA_ERROR_NVLINK_UNCORRECTABLE"),
+                (Self::CUDA_ERROR_JIT_COMPILER_NOT_FOUND.0 as i64, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND"),
+                (Self::CUDA_ERROR_UNSUPPORTED_PTX_VERSION.0 as i64, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+                (Self::CUDA_ERROR_JIT_COMPILATION_DISABLED.0 as i64, "CUDA_ERROR_JIT_COMPILATION_DISABLED"),
+                (Self::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.0 as i64, "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY"),
+                (Self::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC.0 as i64, "CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC"),
+                (Self::CUDA_ERROR_CONTAINED.0 as i64, "CUDA_ERROR_CONTAINED"),
+                (Self::CUDA_ERROR_INSUFFICIENT_LOADER_VERSION.0 as i64, "CUDA_ERROR_INSUFFICIENT_LOADER_VERSION"),
+                (Self::CUDA_ERROR_INVALID_SOURCE.0 as i64, "CUDA_ERROR_INVALID_SOURCE"),
+                (Self::CUDA_ERROR_FILE_NOT_FOUND.0 as i64, "CUDA_ERROR_FILE_NOT_FOUND"),
+                (Self::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.0 as i64, "CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND"),
+                (Self::CUDA_ERROR_SHARED_OBJECT_INIT_FAILED.0 as i64, "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED"),
+                (Self::CUDA_ERROR_OPERATING_SYSTEM.0 as i64, "CUDA_ERROR_OPERATING_SYSTEM"),
+                (Self::CUDA_ERROR_INVALID_HANDLE.0 as i64, "CUDA_ERROR_INVALID_HANDLE"),
+                (Self::CUDA_ERROR_ILLEGAL_STATE.0 as i64, "CUDA_ERROR_ILLEGAL_STATE"),
+                (Self::CUDA_ERROR_LOSSY_QUERY.0 as i64, "CUDA_ERROR_LOSSY_QUERY"),
+                (Self::CUDA_ERROR_NOT_FOUND.0 as i64, "CUDA_ERROR_NOT_FOUND"),
+                (Self::CUDA_ERROR_NOT_READY.0 as i64, "CUDA_ERROR_NOT_READY"),
+                (Self::CUDA_ERROR_ILLEGAL_ADDRESS.0 as i64, "CUDA_ERROR_ILLEGAL_ADDRESS"),
+                (Self::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.0 as i64, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"),
+                (Self::CUDA_ERROR_LAUNCH_TIMEOUT.0 as i64, "CUDA_ERROR_LAUNCH_TIMEOUT"),
+                (Self::CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING.0 as i64, "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING"),
+                (Self::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED.0 as i64, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"),
+                (Self::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED.0 as i64, "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED"),
+                (Self::CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE.0 as i64, "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE"),
+                (Self::CUDA_ERROR_CONTEXT_IS_DESTROYED.0 as i64, "CUDA_ERROR_CONTEXT_IS_DESTROYED"),
+                (Self::CUDA_ERROR_ASSERT.0 as i64, "CUDA_ERROR_ASSERT"),
+                (Self::CUDA_ERROR_TOO_MANY_PEERS.0 as i64, "CUDA_ERROR_TOO_MANY_PEERS"),
+                (Self::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED.0 as i64, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+                (Self::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.0 as i64, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"),
+                (Self::CUDA_ERROR_HARDWARE_STACK_ERROR.0 as i64, "CUDA_ERROR_HARDWARE_STACK_ERROR"),
+                (Self::CUDA_ERROR_ILLEGAL_INSTRUCTION.0 as i64, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
+                (Self::CUDA_ERROR_MISALIGNED_ADDRESS.0 as i64, "CUDA_ERROR_MISALIGNED_ADDRESS"),
+                (Self::CUDA_ERROR_INVALID_ADDRESS_SPACE.0 as i64, "CUDA_ERROR_INVALID_ADDRESS_SPACE"),
+                (Self::CUDA_ERROR_INVALID_PC.0 as i64, "CUDA_ERROR_INVALID_PC"),
+                (Self::CUDA_ERROR_LAUNCH_FAILED.0 as i64, "CUDA_ERROR_LAUNCH_FAILED"),
+                (Self::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE.0 as i64, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"),
+                (Self::CUDA_ERROR_TENSOR_MEMORY_LEAK.0 as i64, "CUDA_ERROR_TENSOR_MEMORY_LEAK"),
+                (Self::CUDA_ERROR_NOT_PERMITTED.0 as i64, "CUDA_ERROR_NOT_PERMITTED"),
+                (Self::CUDA_ERROR_NOT_SUPPORTED.0 as i64, "CUDA_ERROR_NOT_SUPPORTED"),
+                (Self::CUDA_ERROR_SYSTEM_NOT_READY.0 as i64, "CUDA_ERROR_SYSTEM_NOT_READY"),
+                (Self::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH.0 as i64, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+                (Self::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE.0 as i64, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
+                (Self::CUDA_ERROR_MPS_CONNECTION_FAILED.0 as i64, "CUDA_ERROR_MPS_CONNECTION_FAILED"),
+                (Self::CUDA_ERROR_MPS_RPC_FAILURE.0 as i64, "CUDA_ERROR_MPS_RPC_FAILURE"),
+                (Self::CUDA_ERROR_MPS_SERVER_NOT_READY.0 as i64, "CUDA_ERROR_MPS_SERVER_NOT_READY"),
+                (Self::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED.0 as i64, "CUDA_ERROR_MPS_MAX_CLIENTS_REACHED"),
+                (Self::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED.0 as i64, "CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED"),
+                (Self::CUDA_ERROR_MPS_CLIENT_TERMINATED.0 as i64, "CUDA_ERROR_MPS_CLIENT_TERMINATED"),
+                (Self::CUDA_ERROR_CDP_NOT_SUPPORTED.0 as i64, "CUDA_ERROR_CDP_NOT_SUPPORTED"),
+                (Self::CUDA_ERROR_CDP_VERSION_MISMATCH.0 as i64, "CUDA_ERROR_CDP_VERSION_MISMATCH"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_MERGE.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_MERGE"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_UNJOINED.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_ISOLATION.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"),
+                (Self::CUDA_ERROR_CAPTURED_EVENT.0 as i64, "CUDA_ERROR_CAPTURED_EVENT"),
+                (Self::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD.0 as i64, "CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD"),
+                (Self::CUDA_ERROR_TIMEOUT.0 as i64, "CUDA_ERROR_TIMEOUT"),
+                (Self::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE.0 as i64, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE"),
+                (Self::CUDA_ERROR_EXTERNAL_DEVICE.0 as i64, "CUDA_ERROR_EXTERNAL_DEVICE"),
+                (Self::CUDA_ERROR_INVALID_CLUSTER_SIZE.0 as i64, "CUDA_ERROR_INVALID_CLUSTER_SIZE"),
+                (Self::CUDA_ERROR_FUNCTION_NOT_LOADED.0 as i64, "CUDA_ERROR_FUNCTION_NOT_LOADED"),
+                (Self::CUDA_ERROR_INVALID_RESOURCE_TYPE.0 as i64, "CUDA_ERROR_INVALID_RESOURCE_TYPE"),
+                (Self::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION.0 as i64, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION"),
+                (Self::CUDA_ERROR_KEY_ROTATION.0 as i64, "CUDA_ERROR_KEY_ROTATION"),
+                (Self::CUDA_ERROR_STREAM_DETACHED.0 as i64, "CUDA_ERROR_STREAM_DETACHED"),
+                (Self::CUDA_ERROR_GRAPH_RECAPTURE_FAILURE.0 as i64, "CUDA_ERROR_GRAPH_RECAPTURE_FAILURE"),
+                (Self::CUDA_ERROR_FABRIC_NOT_READY.0 as i64, "CUDA_ERROR_FABRIC_NOT_READY"),
+                (Self::CUDA_ERROR_UNKNOWN.0 as i64, "CUDA_ERROR_UNKNOWN"),
+            ],
+        )
     }
 }
 pub use self::cudaError_enum as CUresult;
@@ -3899,19 +4261,27 @@ impl CUdevice_P2PAttribute_enum {
 pub struct CUdevice_P2PAttribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevice_P2PAttribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK => "CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK",
-            Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED => "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED",
-            Self::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED => "CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED",
-            Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED => "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED",
-            Self::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => {
-                "CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevice_P2PAttribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevice_P2PAttribute",
+            self.0.into(),
+            &[
+                (Self::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK.0 as i64, "CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK"),
+                (Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED.0 as i64, "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED"),
+                (
+                    Self::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED.0 as i64,
+                    "CU_DEVICE_P2P_ATTRIBUTE_ACCESS_ACCESS_SUPPORTED",
+                ),
+                (
+                    Self::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED.0 as i64,
+                    "CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUdevice_P2PAttribute_enum as CUdevice_P2PAttribute;
@@ -4425,47 +4795,48 @@ impl CUresourceViewFormat_enum {
 pub struct CUresourceViewFormat_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUresourceViewFormat_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_RES_VIEW_FORMAT_NONE => "CU_RES_VIEW_FORMAT_NONE",
-            Self::CU_RES_VIEW_FORMAT_UINT_1X8 => "CU_RES_VIEW_FORMAT_UINT_1X8",
-            Self::CU_RES_VIEW_FORMAT_UINT_2X8 => "CU_RES_VIEW_FORMAT_UINT_2X8",
-            Self::CU_RES_VIEW_FORMAT_UINT_4X8 => "CU_RES_VIEW_FORMAT_UINT_4X8",
-            Self::CU_RES_VIEW_FORMAT_SINT_1X8 => "CU_RES_VIEW_FORMAT_SINT_1X8",
-            Self::CU_RES_VIEW_FORMAT_SINT_2X8 => "CU_RES_VIEW_FORMAT_SINT_2X8",
-            Self::CU_RES_VIEW_FORMAT_SINT_4X8 => "CU_RES_VIEW_FORMAT_SINT_4X8",
-            Self::CU_RES_VIEW_FORMAT_UINT_1X16 => "CU_RES_VIEW_FORMAT_UINT_1X16",
-            Self::CU_RES_VIEW_FORMAT_UINT_2X16 => "CU_RES_VIEW_FORMAT_UINT_2X16",
-            Self::CU_RES_VIEW_FORMAT_UINT_4X16 => "CU_RES_VIEW_FORMAT_UINT_4X16",
-            Self::CU_RES_VIEW_FORMAT_SINT_1X16 => "CU_RES_VIEW_FORMAT_SINT_1X16",
-            Self::CU_RES_VIEW_FORMAT_SINT_2X16 => "CU_RES_VIEW_FORMAT_SINT_2X16",
-            Self::CU_RES_VIEW_FORMAT_SINT_4X16 => "CU_RES_VIEW_FORMAT_SINT_4X16",
-            Self::CU_RES_VIEW_FORMAT_UINT_1X32 => "CU_RES_VIEW_FORMAT_UINT_1X32",
-            Self::CU_RES_VIEW_FORMAT_UINT_2X32 => "CU_RES_VIEW_FORMAT_UINT_2X32",
-            Self::CU_RES_VIEW_FORMAT_UINT_4X32 => "CU_RES_VIEW_FORMAT_UINT_4X32",
-            Self::CU_RES_VIEW_FORMAT_SINT_1X32 => "CU_RES_VIEW_FORMAT_SINT_1X32",
-            Self::CU_RES_VIEW_FORMAT_SINT_2X32 => "CU_RES_VIEW_FORMAT_SINT_2X32",
-            Self::CU_RES_VIEW_FORMAT_SINT_4X32 => "CU_RES_VIEW_FORMAT_SINT_4X32",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_1X16 => "CU_RES_VIEW_FORMAT_FLOAT_1X16",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_2X16 => "CU_RES_VIEW_FORMAT_FLOAT_2X16",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_4X16 => "CU_RES_VIEW_FORMAT_FLOAT_4X16",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_1X32 => "CU_RES_VIEW_FORMAT_FLOAT_1X32",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_2X32 => "CU_RES_VIEW_FORMAT_FLOAT_2X32",
-            Self::CU_RES_VIEW_FORMAT_FLOAT_4X32 => "CU_RES_VIEW_FORMAT_FLOAT_4X32",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC1 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC1",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC2 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC2",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC3 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC3",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC4 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC4",
-            Self::CU_RES_VIEW_FORMAT_SIGNED_BC4 => "CU_RES_VIEW_FORMAT_SIGNED_BC4",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC5 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC5",
-            Self::CU_RES_VIEW_FORMAT_SIGNED_BC5 => "CU_RES_VIEW_FORMAT_SIGNED_BC5",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC6H => "CU_RES_VIEW_FORMAT_UNSIGNED_BC6H",
-            Self::CU_RES_VIEW_FORMAT_SIGNED_BC6H => "CU_RES_VIEW_FORMAT_SIGNED_BC6H",
-            Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC7 => "CU_RES_VIEW_FORMAT_UNSIGNED_BC7",
-            Self(value) => {
-                return ::core::write!(formatter, "CUresourceViewFormat({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUresourceViewFormat",
+            self.0.into(),
+            &[
+                (Self::CU_RES_VIEW_FORMAT_NONE.0 as i64, "CU_RES_VIEW_FORMAT_NONE"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_1X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X8"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_2X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X8"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_4X8.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X8"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_1X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X8"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_2X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X8"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_4X8.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X8"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X16"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X16"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X16"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X16"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X16"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X16"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_1X32"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_2X32"),
+                (Self::CU_RES_VIEW_FORMAT_UINT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_UINT_4X32"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_1X32"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_2X32"),
+                (Self::CU_RES_VIEW_FORMAT_SINT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_SINT_4X32"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_1X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_1X16"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_2X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_2X16"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_4X16.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_4X16"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_1X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_1X32"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_2X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_2X32"),
+                (Self::CU_RES_VIEW_FORMAT_FLOAT_4X32.0 as i64, "CU_RES_VIEW_FORMAT_FLOAT_4X32"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC1.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC1"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC2.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC2"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC3.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC3"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC4.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC4"),
+                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC4.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC4"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC5.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC5"),
+                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC5.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC5"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC6H.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC6H"),
+                (Self::CU_RES_VIEW_FORMAT_SIGNED_BC6H.0 as i64, "CU_RES_VIEW_FORMAT_SIGNED_BC6H"),
+                (Self::CU_RES_VIEW_FORMAT_UNSIGNED_BC7.0 as i64, "CU_RES_VIEW_FORMAT_UNSIGNED_BC7"),
+            ],
+        )
     }
 }
 pub use self::CUresourceViewFormat_enum as CUresourceViewFormat;
@@ -4542,28 +4913,29 @@ impl CUtensorMapDataType_enum {
 pub struct CUtensorMapDataType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapDataType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_DATA_TYPE_UINT8 => "CU_TENSOR_MAP_DATA_TYPE_UINT8",
-            Self::CU_TENSOR_MAP_DATA_TYPE_UINT16 => "CU_TENSOR_MAP_DATA_TYPE_UINT16",
-            Self::CU_TENSOR_MAP_DATA_TYPE_UINT32 => "CU_TENSOR_MAP_DATA_TYPE_UINT32",
-            Self::CU_TENSOR_MAP_DATA_TYPE_INT32 => "CU_TENSOR_MAP_DATA_TYPE_INT32",
-            Self::CU_TENSOR_MAP_DATA_TYPE_UINT64 => "CU_TENSOR_MAP_DATA_TYPE_UINT64",
-            Self::CU_TENSOR_MAP_DATA_TYPE_INT64 => "CU_TENSOR_MAP_DATA_TYPE_INT64",
-            Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT16 => "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
-            Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32 => "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
-            Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT64 => "CU_TENSOR_MAP_DATA_TYPE_FLOAT64",
-            Self::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 => "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
-            Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ => "CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ",
-            Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 => "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32",
-            Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ => "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ",
-            Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B => "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B",
-            Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B => "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B",
-            Self::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B => "CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapDataType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapDataType",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT8.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT8"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT16"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT32"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_INT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_INT32"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_UINT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_UINT64"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_INT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_INT64"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT32"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT64.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT64"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B"),
+                (Self::CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B.0 as i64, "CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapDataType_enum as CUtensorMapDataType;
@@ -4577,15 +4949,16 @@ impl CUtensorMapInterleave_enum {
 pub struct CUtensorMapInterleave_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapInterleave_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_INTERLEAVE_NONE => "CU_TENSOR_MAP_INTERLEAVE_NONE",
-            Self::CU_TENSOR_MAP_INTERLEAVE_16B => "CU_TENSOR_MAP_INTERLEAVE_16B",
-            Self::CU_TENSOR_MAP_INTERLEAVE_32B => "CU_TENSOR_MAP_INTERLEAVE_32B",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapInterleave({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapInterleave",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_INTERLEAVE_NONE.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_NONE"),
+                (Self::CU_TENSOR_MAP_INTERLEAVE_16B.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_16B"),
+                (Self::CU_TENSOR_MAP_INTERLEAVE_32B.0 as i64, "CU_TENSOR_MAP_INTERLEAVE_32B"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapInterleave_enum as CUtensorMapInterleave;
@@ -4603,19 +4976,23 @@ impl CUtensorMapSwizzle_enum {
 pub struct CUtensorMapSwizzle_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapSwizzle_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_SWIZZLE_NONE => "CU_TENSOR_MAP_SWIZZLE_NONE",
-            Self::CU_TENSOR_MAP_SWIZZLE_32B => "CU_TENSOR_MAP_SWIZZLE_32B",
-            Self::CU_TENSOR_MAP_SWIZZLE_64B => "CU_TENSOR_MAP_SWIZZLE_64B",
-            Self::CU_TENSOR_MAP_SWIZZLE_128B => "CU_TENSOR_MAP_SWIZZLE_128B",
-            Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B => "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B",
-            Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B => "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B",
-            Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B => "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapSwizzle({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapSwizzle",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_SWIZZLE_NONE.0 as i64, "CU_TENSOR_MAP_SWIZZLE_NONE"),
+                (Self::CU_TENSOR_MAP_SWIZZLE_32B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_32B"),
+                (Self::CU_TENSOR_MAP_SWIZZLE_64B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_64B"),
+                (Self::CU_TENSOR_MAP_SWIZZLE_128B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B"),
+                (Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B"),
+                (
+                    Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B.0 as i64,
+                    "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B",
+                ),
+                (Self::CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B.0 as i64, "CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapSwizzle_enum as CUtensorMapSwizzle;
@@ -4630,16 +5007,17 @@ impl CUtensorMapL2promotion_enum {
 pub struct CUtensorMapL2promotion_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapL2promotion_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_L2_PROMOTION_NONE => "CU_TENSOR_MAP_L2_PROMOTION_NONE",
-            Self::CU_TENSOR_MAP_L2_PROMOTION_L2_64B => "CU_TENSOR_MAP_L2_PROMOTION_L2_64B",
-            Self::CU_TENSOR_MAP_L2_PROMOTION_L2_128B => "CU_TENSOR_MAP_L2_PROMOTION_L2_128B",
-            Self::CU_TENSOR_MAP_L2_PROMOTION_L2_256B => "CU_TENSOR_MAP_L2_PROMOTION_L2_256B",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapL2promotion({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapL2promotion",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_L2_PROMOTION_NONE.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_NONE"),
+                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_64B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_64B"),
+                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_128B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_128B"),
+                (Self::CU_TENSOR_MAP_L2_PROMOTION_L2_256B.0 as i64, "CU_TENSOR_MAP_L2_PROMOTION_L2_256B"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapL2promotion_enum as CUtensorMapL2promotion;
@@ -4653,16 +5031,18 @@ impl CUtensorMapFloatOOBfill_enum {
 pub struct CUtensorMapFloatOOBfill_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapFloatOOBfill_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE => "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE",
-            Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA => {
-                "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapFloatOOBfill({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapFloatOOBfill",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE.0 as i64, "CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE"),
+                (
+                    Self::CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA.0 as i64,
+                    "CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapFloatOOBfill_enum as CUtensorMapFloatOOBfill;
@@ -4675,14 +5055,15 @@ impl CUtensorMapIm2ColWideMode_enum {
 pub struct CUtensorMapIm2ColWideMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapIm2ColWideMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W => "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W",
-            Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 => "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapIm2ColWideMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapIm2ColWideMode",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W.0 as i64, "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W"),
+                (Self::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128.0 as i64, "CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapIm2ColWideMode_enum as CUtensorMapIm2ColWideMode;
@@ -4696,15 +5077,16 @@ impl CUtensorMapAllocClass_enum {
 pub struct CUtensorMapAllocClass_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUtensorMapAllocClass_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_TENSOR_MAP_ALLOC_CLASS_AUTO => "CU_TENSOR_MAP_ALLOC_CLASS_AUTO",
-            Self::CU_TENSOR_MAP_ALLOC_CLASS_SMALL => "CU_TENSOR_MAP_ALLOC_CLASS_SMALL",
-            Self::CU_TENSOR_MAP_ALLOC_CLASS_LARGE => "CU_TENSOR_MAP_ALLOC_CLASS_LARGE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUtensorMapAllocClass({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUtensorMapAllocClass",
+            self.0.into(),
+            &[
+                (Self::CU_TENSOR_MAP_ALLOC_CLASS_AUTO.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_AUTO"),
+                (Self::CU_TENSOR_MAP_ALLOC_CLASS_SMALL.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_SMALL"),
+                (Self::CU_TENSOR_MAP_ALLOC_CLASS_LARGE.0 as i64, "CU_TENSOR_MAP_ALLOC_CLASS_LARGE"),
+            ],
+        )
     }
 }
 pub use self::CUtensorMapAllocClass_enum as CUtensorMapAllocClass;
@@ -4735,15 +5117,19 @@ impl CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
 pub struct CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE => "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE",
-            Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ => "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ",
-            Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE => "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS",
+            self.0.into(),
+            &[
+                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_NONE"),
+                (Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ.0 as i64, "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ"),
+                (
+                    Self::CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE.0 as i64,
+                    "CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS_enum as CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS;
@@ -4807,23 +5193,37 @@ impl CUexternalMemoryHandleType_enum {
 pub struct CUexternalMemoryHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUexternalMemoryHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32 => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT => {
-                "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT"
-            }
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF",
-            Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD => "CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD",
-            Self(value) => {
-                return ::core::write!(formatter, "CUexternalMemoryHandleType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUexternalMemoryHandleType",
+            self.0.into(),
+            &[
+                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD"),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32",
+                ),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_WIN32_KMT",
+                ),
+                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_HEAP"),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D12_RESOURCE",
+                ),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE",
+                ),
+                (
+                    Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT.0 as i64,
+                    "CU_EXTERNAL_MEMORY_HANDLE_TYPE_D3D11_RESOURCE_KMT",
+                ),
+                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF"),
+                (Self::CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD.0 as i64, "CU_EXTERNAL_MEMORY_HANDLE_TYPE_DMABUF_FD"),
+            ],
+        )
     }
 }
 pub use self::CUexternalMemoryHandleType_enum as CUexternalMemoryHandleType;
@@ -4956,32 +5356,53 @@ impl CUexternalSemaphoreHandleType_enum {
 pub struct CUexternalSemaphoreHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUexternalSemaphoreHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD",
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32 => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32",
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT => {
-                "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT"
-            }
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE",
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE",
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC => "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC",
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX => {
-                "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX"
-            }
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT => {
-                "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT"
-            }
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD => {
-                "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD"
-            }
-            Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32 => {
-                "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUexternalSemaphoreHandleType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUexternalSemaphoreHandleType",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_KMT",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_FENCE",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D11_KEYED_MUTEX_KMT",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD",
+                ),
+                (
+                    Self::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32.0 as i64,
+                    "CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_WIN32",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUexternalSemaphoreHandleType_enum as CUexternalSemaphoreHandleType;
@@ -5347,18 +5768,19 @@ impl CUmemAllocationHandleType_enum {
 pub struct CUmemAllocationHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAllocationHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_HANDLE_TYPE_NONE => "CU_MEM_HANDLE_TYPE_NONE",
-            Self::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR => "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
-            Self::CU_MEM_HANDLE_TYPE_WIN32 => "CU_MEM_HANDLE_TYPE_WIN32",
-            Self::CU_MEM_HANDLE_TYPE_WIN32_KMT => "CU_MEM_HANDLE_TYPE_WIN32_KMT",
-            Self::CU_MEM_HANDLE_TYPE_FABRIC => "CU_MEM_HANDLE_TYPE_FABRIC",
-            Self::CU_MEM_HANDLE_TYPE_MAX => "CU_MEM_HANDLE_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAllocationHandleType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAllocationHandleType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_HANDLE_TYPE_NONE.0 as i64, "CU_MEM_HANDLE_TYPE_NONE"),
+                (Self::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0 as i64, "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR"),
+                (Self::CU_MEM_HANDLE_TYPE_WIN32.0 as i64, "CU_MEM_HANDLE_TYPE_WIN32"),
+                (Self::CU_MEM_HANDLE_TYPE_WIN32_KMT.0 as i64, "CU_MEM_HANDLE_TYPE_WIN32_KMT"),
+                (Self::CU_MEM_HANDLE_TYPE_FABRIC.0 as i64, "CU_MEM_HANDLE_TYPE_FABRIC"),
+                (Self::CU_MEM_HANDLE_TYPE_MAX.0 as i64, "CU_MEM_HANDLE_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemAllocationHandleType_enum as CUmemAllocationHandleType;
@@ -5373,16 +5795,17 @@ impl CUmemAccess_flags_enum {
 pub struct CUmemAccess_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAccess_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ACCESS_FLAGS_PROT_NONE => "CU_MEM_ACCESS_FLAGS_PROT_NONE",
-            Self::CU_MEM_ACCESS_FLAGS_PROT_READ => "CU_MEM_ACCESS_FLAGS_PROT_READ",
-            Self::CU_MEM_ACCESS_FLAGS_PROT_READWRITE => "CU_MEM_ACCESS_FLAGS_PROT_READWRITE",
-            Self::CU_MEM_ACCESS_FLAGS_PROT_MAX => "CU_MEM_ACCESS_FLAGS_PROT_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAccess_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAccess_flags",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ACCESS_FLAGS_PROT_NONE.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_NONE"),
+                (Self::CU_MEM_ACCESS_FLAGS_PROT_READ.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_READ"),
+                (Self::CU_MEM_ACCESS_FLAGS_PROT_READWRITE.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_READWRITE"),
+                (Self::CU_MEM_ACCESS_FLAGS_PROT_MAX.0 as i64, "CU_MEM_ACCESS_FLAGS_PROT_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemAccess_flags_enum as CUmemAccess_flags;
@@ -5402,20 +5825,24 @@ impl CUmemLocationType_enum {
 pub struct CUmemLocationType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemLocationType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_LOCATION_TYPE_INVALID => "CU_MEM_LOCATION_TYPE_INVALID",
-            Self::CU_MEM_LOCATION_TYPE_DEVICE => "CU_MEM_LOCATION_TYPE_DEVICE",
-            Self::CU_MEM_LOCATION_TYPE_HOST => "CU_MEM_LOCATION_TYPE_HOST",
-            Self::CU_MEM_LOCATION_TYPE_HOST_NUMA => "CU_MEM_LOCATION_TYPE_HOST_NUMA",
-            Self::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT",
-            Self::CU_MEM_LOCATION_TYPE_INVISIBLE => "CU_MEM_LOCATION_TYPE_INVISIBLE",
-            Self::CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN => "CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN",
-            Self::CU_MEM_LOCATION_TYPE_MAX => "CU_MEM_LOCATION_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemLocationType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemLocationType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_LOCATION_TYPE_INVALID.0 as i64, "CU_MEM_LOCATION_TYPE_INVALID"),
+                (Self::CU_MEM_LOCATION_TYPE_DEVICE.0 as i64, "CU_MEM_LOCATION_TYPE_DEVICE"),
+                (Self::CU_MEM_LOCATION_TYPE_HOST.0 as i64, "CU_MEM_LOCATION_TYPE_HOST"),
+                (Self::CU_MEM_LOCATION_TYPE_HOST_NUMA.0 as i64, "CU_MEM_LOCATION_TYPE_HOST_NUMA"),
+                (Self::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT.0 as i64, "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT"),
+                (Self::CU_MEM_LOCATION_TYPE_INVISIBLE.0 as i64, "CU_MEM_LOCATION_TYPE_INVISIBLE"),
+                (
+                    Self::CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN.0 as i64,
+                    "CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN",
+                ),
+                (Self::CU_MEM_LOCATION_TYPE_MAX.0 as i64, "CU_MEM_LOCATION_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemLocationType_enum as CUmemLocationType;
@@ -5430,16 +5857,17 @@ impl CUmemAllocationType_enum {
 pub struct CUmemAllocationType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAllocationType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ALLOCATION_TYPE_INVALID => "CU_MEM_ALLOCATION_TYPE_INVALID",
-            Self::CU_MEM_ALLOCATION_TYPE_PINNED => "CU_MEM_ALLOCATION_TYPE_PINNED",
-            Self::CU_MEM_ALLOCATION_TYPE_MANAGED => "CU_MEM_ALLOCATION_TYPE_MANAGED",
-            Self::CU_MEM_ALLOCATION_TYPE_MAX => "CU_MEM_ALLOCATION_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAllocationType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAllocationType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ALLOCATION_TYPE_INVALID.0 as i64, "CU_MEM_ALLOCATION_TYPE_INVALID"),
+                (Self::CU_MEM_ALLOCATION_TYPE_PINNED.0 as i64, "CU_MEM_ALLOCATION_TYPE_PINNED"),
+                (Self::CU_MEM_ALLOCATION_TYPE_MANAGED.0 as i64, "CU_MEM_ALLOCATION_TYPE_MANAGED"),
+                (Self::CU_MEM_ALLOCATION_TYPE_MAX.0 as i64, "CU_MEM_ALLOCATION_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemAllocationType_enum as CUmemAllocationType;
@@ -5454,14 +5882,15 @@ impl CUmemAllocationGranularity_flags_enum {
 pub struct CUmemAllocationGranularity_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAllocationGranularity_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ALLOC_GRANULARITY_MINIMUM => "CU_MEM_ALLOC_GRANULARITY_MINIMUM",
-            Self::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED => "CU_MEM_ALLOC_GRANULARITY_RECOMMENDED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAllocationGranularity_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAllocationGranularity_flags",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ALLOC_GRANULARITY_MINIMUM.0 as i64, "CU_MEM_ALLOC_GRANULARITY_MINIMUM"),
+                (Self::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED.0 as i64, "CU_MEM_ALLOC_GRANULARITY_RECOMMENDED"),
+            ],
+        )
     }
 }
 pub use self::CUmemAllocationGranularity_flags_enum as CUmemAllocationGranularity_flags;
@@ -5474,14 +5903,15 @@ impl CUmemRangeHandleType_enum {
 pub struct CUmemRangeHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemRangeHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD => "CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD",
-            Self::CU_MEM_RANGE_HANDLE_TYPE_MAX => "CU_MEM_RANGE_HANDLE_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemRangeHandleType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemRangeHandleType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.0 as i64, "CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD"),
+                (Self::CU_MEM_RANGE_HANDLE_TYPE_MAX.0 as i64, "CU_MEM_RANGE_HANDLE_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemRangeHandleType_enum as CUmemRangeHandleType;
@@ -5493,11 +5923,15 @@ impl CUmemRangeFlags_enum {
 pub struct CUmemRangeFlags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemRangeFlags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE => "CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE",
-            Self(value) => return ::core::write!(formatter, "CUmemRangeFlags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemRangeFlags",
+            self.0.into(),
+            &[(
+                Self::CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE.0 as i64,
+                "CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE",
+            )],
+        )
     }
 }
 pub use self::CUmemRangeFlags_enum as CUmemRangeFlags;
@@ -5512,14 +5946,18 @@ impl CUarraySparseSubresourceType_enum {
 pub struct CUarraySparseSubresourceType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUarraySparseSubresourceType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL => "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL",
-            Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL => "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL",
-            Self(value) => {
-                return ::core::write!(formatter, "CUarraySparseSubresourceType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUarraySparseSubresourceType",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL.0 as i64,
+                    "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL",
+                ),
+                (Self::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL.0 as i64, "CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL"),
+            ],
+        )
     }
 }
 pub use self::CUarraySparseSubresourceType_enum as CUarraySparseSubresourceType;
@@ -5532,14 +5970,15 @@ impl CUmemOperationType_enum {
 pub struct CUmemOperationType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemOperationType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_OPERATION_TYPE_MAP => "CU_MEM_OPERATION_TYPE_MAP",
-            Self::CU_MEM_OPERATION_TYPE_UNMAP => "CU_MEM_OPERATION_TYPE_UNMAP",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemOperationType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemOperationType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_OPERATION_TYPE_MAP.0 as i64, "CU_MEM_OPERATION_TYPE_MAP"),
+                (Self::CU_MEM_OPERATION_TYPE_UNMAP.0 as i64, "CU_MEM_OPERATION_TYPE_UNMAP"),
+            ],
+        )
     }
 }
 pub use self::CUmemOperationType_enum as CUmemOperationType;
@@ -5551,11 +5990,12 @@ impl CUmemHandleType_enum {
 pub struct CUmemHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_HANDLE_TYPE_GENERIC => "CU_MEM_HANDLE_TYPE_GENERIC",
-            Self(value) => return ::core::write!(formatter, "CUmemHandleType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemHandleType",
+            self.0.into(),
+            &[(Self::CU_MEM_HANDLE_TYPE_GENERIC.0 as i64, "CU_MEM_HANDLE_TYPE_GENERIC")],
+        )
     }
 }
 pub use self::CUmemHandleType_enum as CUmemHandleType;
@@ -5739,14 +6179,15 @@ impl CUmemAllocationCompType_enum {
 pub struct CUmemAllocationCompType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemAllocationCompType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_ALLOCATION_COMP_NONE => "CU_MEM_ALLOCATION_COMP_NONE",
-            Self::CU_MEM_ALLOCATION_COMP_GENERIC => "CU_MEM_ALLOCATION_COMP_GENERIC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemAllocationCompType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemAllocationCompType",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_ALLOCATION_COMP_NONE.0 as i64, "CU_MEM_ALLOCATION_COMP_NONE"),
+                (Self::CU_MEM_ALLOCATION_COMP_GENERIC.0 as i64, "CU_MEM_ALLOCATION_COMP_GENERIC"),
+            ],
+        )
     }
 }
 pub use self::CUmemAllocationCompType_enum as CUmemAllocationCompType;
@@ -5802,14 +6243,15 @@ impl CUmulticastGranularity_flags_enum {
 pub struct CUmulticastGranularity_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmulticastGranularity_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MULTICAST_GRANULARITY_MINIMUM => "CU_MULTICAST_GRANULARITY_MINIMUM",
-            Self::CU_MULTICAST_GRANULARITY_RECOMMENDED => "CU_MULTICAST_GRANULARITY_RECOMMENDED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmulticastGranularity_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmulticastGranularity_flags",
+            self.0.into(),
+            &[
+                (Self::CU_MULTICAST_GRANULARITY_MINIMUM.0 as i64, "CU_MULTICAST_GRANULARITY_MINIMUM"),
+                (Self::CU_MULTICAST_GRANULARITY_RECOMMENDED.0 as i64, "CU_MULTICAST_GRANULARITY_RECOMMENDED"),
+            ],
+        )
     }
 }
 pub use self::CUmulticastGranularity_flags_enum as CUmulticastGranularity_flags;
@@ -5872,23 +6314,40 @@ impl CUgraphExecUpdateResult_enum {
 pub struct CUgraphExecUpdateResult_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphExecUpdateResult_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_EXEC_UPDATE_SUCCESS => "CU_GRAPH_EXEC_UPDATE_SUCCESS",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR => "CU_GRAPH_EXEC_UPDATE_ERROR",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED => "CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED => "CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED => "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED => "CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED",
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE => {
-                "CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE"
-            }
-            Self::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED => "CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphExecUpdateResult({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphExecUpdateResult",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_EXEC_UPDATE_SUCCESS.0 as i64, "CU_GRAPH_EXEC_UPDATE_SUCCESS"),
+                (Self::CU_GRAPH_EXEC_UPDATE_ERROR.0 as i64, "CU_GRAPH_EXEC_UPDATE_ERROR"),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED",
+                ),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED",
+                ),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED",
+                ),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED",
+                ),
+                (Self::CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED.0 as i64, "CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED"),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE",
+                ),
+                (
+                    Self::CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED.0 as i64,
+                    "CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUgraphExecUpdateResult_enum as CUgraphExecUpdateResult;
@@ -5935,29 +6394,34 @@ impl CUmemPool_attribute_enum {
 pub struct CUmemPool_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemPool_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES",
-            Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC",
-            Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => {
-                "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES"
-            }
-            Self::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
-            Self::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT",
-            Self::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH",
-            Self::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => "CU_MEMPOOL_ATTR_USED_MEM_CURRENT",
-            Self::CU_MEMPOOL_ATTR_USED_MEM_HIGH => "CU_MEMPOOL_ATTR_USED_MEM_HIGH",
-            Self::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => "CU_MEMPOOL_ATTR_ALLOCATION_TYPE",
-            Self::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES",
-            Self::CU_MEMPOOL_ATTR_LOCATION_ID => "CU_MEMPOOL_ATTR_LOCATION_ID",
-            Self::CU_MEMPOOL_ATTR_LOCATION_TYPE => "CU_MEMPOOL_ATTR_LOCATION_TYPE",
-            Self::CU_MEMPOOL_ATTR_MAX_POOL_SIZE => "CU_MEMPOOL_ATTR_MAX_POOL_SIZE",
-            Self::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED",
-            Self::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID => "CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemPool_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemPool_attribute",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES.0 as i64,
+                    "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES",
+                ),
+                (Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC.0 as i64, "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC"),
+                (
+                    Self::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES.0 as i64,
+                    "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
+                ),
+                (Self::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD.0 as i64, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD"),
+                (Self::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT.0 as i64, "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT"),
+                (Self::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH.0 as i64, "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH"),
+                (Self::CU_MEMPOOL_ATTR_USED_MEM_CURRENT.0 as i64, "CU_MEMPOOL_ATTR_USED_MEM_CURRENT"),
+                (Self::CU_MEMPOOL_ATTR_USED_MEM_HIGH.0 as i64, "CU_MEMPOOL_ATTR_USED_MEM_HIGH"),
+                (Self::CU_MEMPOOL_ATTR_ALLOCATION_TYPE.0 as i64, "CU_MEMPOOL_ATTR_ALLOCATION_TYPE"),
+                (Self::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES.0 as i64, "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES"),
+                (Self::CU_MEMPOOL_ATTR_LOCATION_ID.0 as i64, "CU_MEMPOOL_ATTR_LOCATION_ID"),
+                (Self::CU_MEMPOOL_ATTR_LOCATION_TYPE.0 as i64, "CU_MEMPOOL_ATTR_LOCATION_TYPE"),
+                (Self::CU_MEMPOOL_ATTR_MAX_POOL_SIZE.0 as i64, "CU_MEMPOOL_ATTR_MAX_POOL_SIZE"),
+                (Self::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED.0 as i64, "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED"),
+                (Self::CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID.0 as i64, "CU_MEMPOOL_ATTR_LOCALITY_DOMAIN_ID"),
+            ],
+        )
     }
 }
 pub use self::CUmemPool_attribute_enum as CUmemPool_attribute;
@@ -6018,12 +6482,18 @@ impl CUmemcpyFlags_enum {
 pub struct CUmemcpyFlags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemcpyFlags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEMCPY_FLAG_DEFAULT => "CU_MEMCPY_FLAG_DEFAULT",
-            Self::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE => "CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE",
-            Self(value) => return ::core::write!(formatter, "CUmemcpyFlags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemcpyFlags",
+            self.0.into(),
+            &[
+                (Self::CU_MEMCPY_FLAG_DEFAULT.0 as i64, "CU_MEMCPY_FLAG_DEFAULT"),
+                (
+                    Self::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0 as i64,
+                    "CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUmemcpyFlags_enum as CUmemcpyFlags;
@@ -6039,17 +6509,21 @@ impl CUmemcpySrcAccessOrder_enum {
 pub struct CUmemcpySrcAccessOrder_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemcpySrcAccessOrder_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEMCPY_SRC_ACCESS_ORDER_INVALID => "CU_MEMCPY_SRC_ACCESS_ORDER_INVALID",
-            Self::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM => "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM",
-            Self::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL => "CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL",
-            Self::CU_MEMCPY_SRC_ACCESS_ORDER_ANY => "CU_MEMCPY_SRC_ACCESS_ORDER_ANY",
-            Self::CU_MEMCPY_SRC_ACCESS_ORDER_MAX => "CU_MEMCPY_SRC_ACCESS_ORDER_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemcpySrcAccessOrder({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemcpySrcAccessOrder",
+            self.0.into(),
+            &[
+                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_INVALID.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_INVALID"),
+                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_STREAM"),
+                (
+                    Self::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL.0 as i64,
+                    "CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL",
+                ),
+                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_ANY"),
+                (Self::CU_MEMCPY_SRC_ACCESS_ORDER_MAX.0 as i64, "CU_MEMCPY_SRC_ACCESS_ORDER_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemcpySrcAccessOrder_enum as CUmemcpySrcAccessOrder;
@@ -6086,15 +6560,16 @@ impl CUmemcpy3DOperandType_enum {
 pub struct CUmemcpy3DOperandType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemcpy3DOperandType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEMCPY_OPERAND_TYPE_POINTER => "CU_MEMCPY_OPERAND_TYPE_POINTER",
-            Self::CU_MEMCPY_OPERAND_TYPE_ARRAY => "CU_MEMCPY_OPERAND_TYPE_ARRAY",
-            Self::CU_MEMCPY_OPERAND_TYPE_MAX => "CU_MEMCPY_OPERAND_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemcpy3DOperandType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemcpy3DOperandType",
+            self.0.into(),
+            &[
+                (Self::CU_MEMCPY_OPERAND_TYPE_POINTER.0 as i64, "CU_MEMCPY_OPERAND_TYPE_POINTER"),
+                (Self::CU_MEMCPY_OPERAND_TYPE_ARRAY.0 as i64, "CU_MEMCPY_OPERAND_TYPE_ARRAY"),
+                (Self::CU_MEMCPY_OPERAND_TYPE_MAX.0 as i64, "CU_MEMCPY_OPERAND_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUmemcpy3DOperandType_enum as CUmemcpy3DOperandType;
@@ -6300,16 +6775,17 @@ impl CUgraphMem_attribute_enum {
 pub struct CUgraphMem_attribute_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphMem_attribute_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => "CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT",
-            Self::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => "CU_GRAPH_MEM_ATTR_USED_MEM_HIGH",
-            Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => "CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT",
-            Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => "CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphMem_attribute({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphMem_attribute",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT.0 as i64, "CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT"),
+                (Self::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH.0 as i64, "CU_GRAPH_MEM_ATTR_USED_MEM_HIGH"),
+                (Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT.0 as i64, "CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT"),
+                (Self::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH.0 as i64, "CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH"),
+            ],
+        )
     }
 }
 pub use self::CUgraphMem_attribute_enum as CUgraphMem_attribute;
@@ -6326,15 +6802,16 @@ impl CUgraphChildGraphNodeOwnership_enum {
 pub struct CUgraphChildGraphNodeOwnership_enum(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for CUgraphChildGraphNodeOwnership_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE",
-            Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE",
-            Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID => "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphChildGraphNodeOwnership({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphChildGraphNodeOwnership",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE"),
+                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE"),
+                (Self::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID.0 as i64, "CU_GRAPH_CHILD_GRAPH_OWNERSHIP_INVALID"),
+            ],
+        )
     }
 }
 pub use self::CUgraphChildGraphNodeOwnership_enum as CUgraphChildGraphNodeOwnership;
@@ -6573,14 +7050,21 @@ impl CUflushGPUDirectRDMAWritesOptions_enum {
 pub struct CUflushGPUDirectRDMAWritesOptions_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesOptions_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST => "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST",
-            Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS => "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS",
-            Self(value) => {
-                return ::core::write!(formatter, "CUflushGPUDirectRDMAWritesOptions({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUflushGPUDirectRDMAWritesOptions",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST.0 as i64,
+                    "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST",
+                ),
+                (
+                    Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS.0 as i64,
+                    "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUflushGPUDirectRDMAWritesOptions_enum as CUflushGPUDirectRDMAWritesOptions;
@@ -6597,15 +7081,19 @@ impl CUGPUDirectRDMAWritesOrdering_enum {
 pub struct CUGPUDirectRDMAWritesOrdering_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUGPUDirectRDMAWritesOrdering_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE => "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE",
-            Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER => "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER",
-            Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES => "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES",
-            Self(value) => {
-                return ::core::write!(formatter, "CUGPUDirectRDMAWritesOrdering({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUGPUDirectRDMAWritesOrdering",
+            self.0.into(),
+            &[
+                (Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE.0 as i64, "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE"),
+                (Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER.0 as i64, "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER"),
+                (
+                    Self::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES.0 as i64,
+                    "CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUGPUDirectRDMAWritesOrdering_enum as CUGPUDirectRDMAWritesOrdering;
@@ -6620,14 +7108,18 @@ impl CUflushGPUDirectRDMAWritesScope_enum {
 pub struct CUflushGPUDirectRDMAWritesScope_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesScope_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER => "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER",
-            Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES => "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES",
-            Self(value) => {
-                return ::core::write!(formatter, "CUflushGPUDirectRDMAWritesScope({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUflushGPUDirectRDMAWritesScope",
+            self.0.into(),
+            &[
+                (Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER.0 as i64, "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER"),
+                (
+                    Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES.0 as i64,
+                    "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUflushGPUDirectRDMAWritesScope_enum as CUflushGPUDirectRDMAWritesScope;
@@ -6640,15 +7132,15 @@ impl CUflushGPUDirectRDMAWritesTarget_enum {
 pub struct CUflushGPUDirectRDMAWritesTarget_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUflushGPUDirectRDMAWritesTarget_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX => {
-                "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUflushGPUDirectRDMAWritesTarget({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUflushGPUDirectRDMAWritesTarget",
+            self.0.into(),
+            &[(
+                Self::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX.0 as i64,
+                "CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX",
+            )],
+        )
     }
 }
 pub use self::CUflushGPUDirectRDMAWritesTarget_enum as CUflushGPUDirectRDMAWritesTarget;
@@ -6686,42 +7178,70 @@ impl CUgraphDebugDot_flags_enum {
 pub struct CUgraphDebugDot_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphDebugDot_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE => "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES => "CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS"
-            }
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS"
-            }
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES => "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES => "CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS => "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS"
-            }
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO => "CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO",
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS"
-            }
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS"
-            }
-            Self::CU_GRAPH_DEBUG_DOT_FLAGS_FABRIC_CPY_BATCH_NODE_PARAMS => {
-                "CU_GRAPH_DEBUG_DOT_FLAGS_FABRIC_CPY_BATCH_NODE_PARAMS"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphDebugDot_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphDebugDot_flags",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE"),
+                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_RUNTIME_TYPES"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_MEMSET_NODE_PARAMS",
+                ),
+                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_SIGNAL_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_EXT_SEMAS_WAIT_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_KERNEL_NODE_ATTRIBUTES",
+                ),
+                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_ALLOC_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_MEM_FREE_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_BATCH_MEM_OP_NODE_PARAMS",
+                ),
+                (Self::CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO.0 as i64, "CU_GRAPH_DEBUG_DOT_FLAGS_EXTRA_TOPO_INFO"),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_MEMCPY_BATCH_NODE_PARAMS",
+                ),
+                (
+                    Self::CU_GRAPH_DEBUG_DOT_FLAGS_FABRIC_CPY_BATCH_NODE_PARAMS.0 as i64,
+                    "CU_GRAPH_DEBUG_DOT_FLAGS_FABRIC_CPY_BATCH_NODE_PARAMS",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUgraphDebugDot_flags_enum as CUgraphDebugDot_flags;
@@ -6733,13 +7253,12 @@ impl CUuserObject_flags_enum {
 pub struct CUuserObject_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUuserObject_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC => "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUuserObject_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUuserObject_flags",
+            self.0.into(),
+            &[(Self::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0 as i64, "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC")],
+        )
     }
 }
 pub use self::CUuserObject_flags_enum as CUuserObject_flags;
@@ -6751,13 +7270,12 @@ impl CUuserObjectRetain_flags_enum {
 pub struct CUuserObjectRetain_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUuserObjectRetain_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_USER_OBJECT_MOVE => "CU_GRAPH_USER_OBJECT_MOVE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUuserObjectRetain_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUuserObjectRetain_flags",
+            self.0.into(),
+            &[(Self::CU_GRAPH_USER_OBJECT_MOVE.0 as i64, "CU_GRAPH_USER_OBJECT_MOVE")],
+        )
     }
 }
 pub use self::CUuserObjectRetain_flags_enum as CUuserObjectRetain_flags;
@@ -6775,16 +7293,23 @@ impl CUgraphInstantiate_flags_enum {
 pub struct CUgraphInstantiate_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphInstantiate_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH => "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
-            Self::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD => "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD",
-            Self::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH => "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH",
-            Self::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY => "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphInstantiate_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphInstantiate_flags",
+            self.0.into(),
+            &[
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH",
+                ),
+                (Self::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0 as i64, "CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD"),
+                (Self::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as i64, "CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH"),
+                (
+                    Self::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as i64,
+                    "CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUgraphInstantiate_flags_enum as CUgraphInstantiate_flags;
@@ -6797,14 +7322,15 @@ impl CUdeviceNumaConfig_enum {
 pub struct CUdeviceNumaConfig_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdeviceNumaConfig_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEVICE_NUMA_CONFIG_NONE => "CU_DEVICE_NUMA_CONFIG_NONE",
-            Self::CU_DEVICE_NUMA_CONFIG_NUMA_NODE => "CU_DEVICE_NUMA_CONFIG_NUMA_NODE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdeviceNumaConfig({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdeviceNumaConfig",
+            self.0.into(),
+            &[
+                (Self::CU_DEVICE_NUMA_CONFIG_NONE.0 as i64, "CU_DEVICE_NUMA_CONFIG_NONE"),
+                (Self::CU_DEVICE_NUMA_CONFIG_NUMA_NODE.0 as i64, "CU_DEVICE_NUMA_CONFIG_NUMA_NODE"),
+            ],
+        )
     }
 }
 pub use self::CUdeviceNumaConfig_enum as CUdeviceNumaConfig;
@@ -6821,16 +7347,19 @@ impl CUprocessState_enum {
 pub struct CUprocessState_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUprocessState_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_PROCESS_STATE_RUNNING => "CU_PROCESS_STATE_RUNNING",
-            Self::CU_PROCESS_STATE_LOCKED => "CU_PROCESS_STATE_LOCKED",
-            Self::CU_PROCESS_STATE_CHECKPOINTED => "CU_PROCESS_STATE_CHECKPOINTED",
-            Self::CU_PROCESS_STATE_FAILED => "CU_PROCESS_STATE_FAILED",
-            Self::CU_PROCESS_STATE_CHECKPOINTING => "CU_PROCESS_STATE_CHECKPOINTING",
-            Self::CU_PROCESS_STATE_RESTORING => "CU_PROCESS_STATE_RESTORING",
-            Self(value) => return ::core::write!(formatter, "CUprocessState({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUprocessState",
+            self.0.into(),
+            &[
+                (Self::CU_PROCESS_STATE_RUNNING.0 as i64, "CU_PROCESS_STATE_RUNNING"),
+                (Self::CU_PROCESS_STATE_LOCKED.0 as i64, "CU_PROCESS_STATE_LOCKED"),
+                (Self::CU_PROCESS_STATE_CHECKPOINTED.0 as i64, "CU_PROCESS_STATE_CHECKPOINTED"),
+                (Self::CU_PROCESS_STATE_FAILED.0 as i64, "CU_PROCESS_STATE_FAILED"),
+                (Self::CU_PROCESS_STATE_CHECKPOINTING.0 as i64, "CU_PROCESS_STATE_CHECKPOINTING"),
+                (Self::CU_PROCESS_STATE_RESTORING.0 as i64, "CU_PROCESS_STATE_RESTORING"),
+            ],
+        )
     }
 }
 pub use self::CUprocessState_enum as CUprocessState;
@@ -6970,14 +7499,15 @@ impl CUmoduleLoadingMode_enum {
 pub struct CUmoduleLoadingMode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmoduleLoadingMode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MODULE_EAGER_LOADING => "CU_MODULE_EAGER_LOADING",
-            Self::CU_MODULE_LAZY_LOADING => "CU_MODULE_LAZY_LOADING",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmoduleLoadingMode({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmoduleLoadingMode",
+            self.0.into(),
+            &[
+                (Self::CU_MODULE_EAGER_LOADING.0 as i64, "CU_MODULE_EAGER_LOADING"),
+                (Self::CU_MODULE_LAZY_LOADING.0 as i64, "CU_MODULE_LAZY_LOADING"),
+            ],
+        )
     }
 }
 pub use self::CUmoduleLoadingMode_enum as CUmoduleLoadingMode;
@@ -6992,16 +7522,17 @@ impl CUmemDecompressAlgorithm_enum {
 pub struct CUmemDecompressAlgorithm_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUmemDecompressAlgorithm_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_MEM_DECOMPRESS_UNSUPPORTED => "CU_MEM_DECOMPRESS_UNSUPPORTED",
-            Self::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE => "CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE",
-            Self::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY => "CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY",
-            Self::CU_MEM_DECOMPRESS_ALGORITHM_LZ4 => "CU_MEM_DECOMPRESS_ALGORITHM_LZ4",
-            Self(value) => {
-                return ::core::write!(formatter, "CUmemDecompressAlgorithm({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUmemDecompressAlgorithm",
+            self.0.into(),
+            &[
+                (Self::CU_MEM_DECOMPRESS_UNSUPPORTED.0 as i64, "CU_MEM_DECOMPRESS_UNSUPPORTED"),
+                (Self::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE"),
+                (Self::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY"),
+                (Self::CU_MEM_DECOMPRESS_ALGORITHM_LZ4.0 as i64, "CU_MEM_DECOMPRESS_ALGORITHM_LZ4"),
+            ],
+        )
     }
 }
 pub use self::CUmemDecompressAlgorithm_enum as CUmemDecompressAlgorithm;
@@ -7044,14 +7575,17 @@ impl CUcliqueType_enum {
 pub struct CUcliqueType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUcliqueType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_CLIQUE_TYPE_UNICAST_POINTER => "CU_CLIQUE_TYPE_UNICAST_POINTER",
-            Self::CU_CLIQUE_TYPE_MULTICAST_POINTER => "CU_CLIQUE_TYPE_MULTICAST_POINTER",
-            Self::CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT => "CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT",
-            Self::CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT => "CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT",
-            Self(value) => return ::core::write!(formatter, "CUcliqueType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUcliqueType",
+            self.0.into(),
+            &[
+                (Self::CU_CLIQUE_TYPE_UNICAST_POINTER.0 as i64, "CU_CLIQUE_TYPE_UNICAST_POINTER"),
+                (Self::CU_CLIQUE_TYPE_MULTICAST_POINTER.0 as i64, "CU_CLIQUE_TYPE_MULTICAST_POINTER"),
+                (Self::CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT.0 as i64, "CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT"),
+                (Self::CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT.0 as i64, "CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT"),
+            ],
+        )
     }
 }
 pub use self::CUcliqueType_enum as CUcliqueType;
@@ -7085,14 +7619,18 @@ impl CUlogicalEndpointIpcHandleType_enum {
 pub struct CUlogicalEndpointIpcHandleType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlogicalEndpointIpcHandleType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE => "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE",
-            Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC => "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC",
-            Self(value) => {
-                return ::core::write!(formatter, "CUlogicalEndpointIpcHandleType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlogicalEndpointIpcHandleType",
+            self.0.into(),
+            &[
+                (Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE.0 as i64, "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_NONE"),
+                (
+                    Self::CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC.0 as i64,
+                    "CU_LOGICAL_ENDPOINT_IPC_HANDLE_TYPE_FABRIC",
+                ),
+            ],
+        )
     }
 }
 pub use self::CUlogicalEndpointIpcHandleType_enum as CUlogicalEndpointIpcHandleType;
@@ -7122,15 +7660,16 @@ impl CUlogicalEndpointType_enum {
 pub struct CUlogicalEndpointType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlogicalEndpointType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LOGICAL_ENDPOINT_TYPE_INVALID => "CU_LOGICAL_ENDPOINT_TYPE_INVALID",
-            Self::CU_LOGICAL_ENDPOINT_TYPE_UNICAST => "CU_LOGICAL_ENDPOINT_TYPE_UNICAST",
-            Self::CU_LOGICAL_ENDPOINT_TYPE_MULTICAST => "CU_LOGICAL_ENDPOINT_TYPE_MULTICAST",
-            Self(value) => {
-                return ::core::write!(formatter, "CUlogicalEndpointType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlogicalEndpointType",
+            self.0.into(),
+            &[
+                (Self::CU_LOGICAL_ENDPOINT_TYPE_INVALID.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_INVALID"),
+                (Self::CU_LOGICAL_ENDPOINT_TYPE_UNICAST.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_UNICAST"),
+                (Self::CU_LOGICAL_ENDPOINT_TYPE_MULTICAST.0 as i64, "CU_LOGICAL_ENDPOINT_TYPE_MULTICAST"),
+            ],
+        )
     }
 }
 pub use self::CUlogicalEndpointType_enum as CUlogicalEndpointType;
@@ -7143,14 +7682,15 @@ impl CUlogicalEndpointFlag_enum {
 pub struct CUlogicalEndpointFlag_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlogicalEndpointFlag_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LOGICAL_ENDPOINT_FLAG_NONE => "CU_LOGICAL_ENDPOINT_FLAG_NONE",
-            Self::CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS => "CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS",
-            Self(value) => {
-                return ::core::write!(formatter, "CUlogicalEndpointFlag({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlogicalEndpointFlag",
+            self.0.into(),
+            &[
+                (Self::CU_LOGICAL_ENDPOINT_FLAG_NONE.0 as i64, "CU_LOGICAL_ENDPOINT_FLAG_NONE"),
+                (Self::CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS.0 as i64, "CU_LOGICAL_ENDPOINT_FLAG_COUNTED_OPS"),
+            ],
+        )
     }
 }
 pub use self::CUlogicalEndpointFlag_enum as CUlogicalEndpointFlag;
@@ -7225,15 +7765,19 @@ impl CUfabricCpyOperandType_enum {
 pub struct CUfabricCpyOperandType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUfabricCpyOperandType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FABRIC_COPY_OPERAND_TYPE_POINTER => "CU_FABRIC_COPY_OPERAND_TYPE_POINTER",
-            Self::CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT => "CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT",
-            Self::CU_FABRIC_COPY_OPERAND_TYPE_MAX => "CU_FABRIC_COPY_OPERAND_TYPE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUfabricCpyOperandType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUfabricCpyOperandType",
+            self.0.into(),
+            &[
+                (Self::CU_FABRIC_COPY_OPERAND_TYPE_POINTER.0 as i64, "CU_FABRIC_COPY_OPERAND_TYPE_POINTER"),
+                (
+                    Self::CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT.0 as i64,
+                    "CU_FABRIC_COPY_OPERAND_TYPE_LOGICAL_ENDPOINT",
+                ),
+                (Self::CU_FABRIC_COPY_OPERAND_TYPE_MAX.0 as i64, "CU_FABRIC_COPY_OPERAND_TYPE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUfabricCpyOperandType_enum as CUfabricCpyOperandType;
@@ -7332,15 +7876,16 @@ impl CUgraphRecaptureStatus_enum {
 pub struct CUgraphRecaptureStatus_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgraphRecaptureStatus_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE => "CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE",
-            Self::CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE => "CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE",
-            Self::CU_GRAPH_RECAPTURE_ERROR => "CU_GRAPH_RECAPTURE_ERROR",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgraphRecaptureStatus({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgraphRecaptureStatus",
+            self.0.into(),
+            &[
+                (Self::CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE.0 as i64, "CU_GRAPH_RECAPTURE_ELIGIBLE_FOR_UPDATE"),
+                (Self::CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE.0 as i64, "CU_GRAPH_RECAPTURE_INELIGIBLE_FOR_UPDATE"),
+                (Self::CU_GRAPH_RECAPTURE_ERROR.0 as i64, "CU_GRAPH_RECAPTURE_ERROR"),
+            ],
+        )
     }
 }
 pub use self::CUgraphRecaptureStatus_enum as CUgraphRecaptureStatus;
@@ -7363,15 +7908,16 @@ impl CUfunctionLoadingState_enum {
 pub struct CUfunctionLoadingState_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUfunctionLoadingState_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_FUNCTION_LOADING_STATE_UNLOADED => "CU_FUNCTION_LOADING_STATE_UNLOADED",
-            Self::CU_FUNCTION_LOADING_STATE_LOADED => "CU_FUNCTION_LOADING_STATE_LOADED",
-            Self::CU_FUNCTION_LOADING_STATE_MAX => "CU_FUNCTION_LOADING_STATE_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUfunctionLoadingState({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUfunctionLoadingState",
+            self.0.into(),
+            &[
+                (Self::CU_FUNCTION_LOADING_STATE_UNLOADED.0 as i64, "CU_FUNCTION_LOADING_STATE_UNLOADED"),
+                (Self::CU_FUNCTION_LOADING_STATE_LOADED.0 as i64, "CU_FUNCTION_LOADING_STATE_LOADED"),
+                (Self::CU_FUNCTION_LOADING_STATE_MAX.0 as i64, "CU_FUNCTION_LOADING_STATE_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUfunctionLoadingState_enum as CUfunctionLoadingState;
@@ -7390,20 +7936,21 @@ impl CUcoredumpSettings_enum {
 pub struct CUcoredumpSettings_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUcoredumpSettings_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_COREDUMP_ENABLE_ON_EXCEPTION => "CU_COREDUMP_ENABLE_ON_EXCEPTION",
-            Self::CU_COREDUMP_TRIGGER_HOST => "CU_COREDUMP_TRIGGER_HOST",
-            Self::CU_COREDUMP_LIGHTWEIGHT => "CU_COREDUMP_LIGHTWEIGHT",
-            Self::CU_COREDUMP_ENABLE_USER_TRIGGER => "CU_COREDUMP_ENABLE_USER_TRIGGER",
-            Self::CU_COREDUMP_FILE => "CU_COREDUMP_FILE",
-            Self::CU_COREDUMP_PIPE => "CU_COREDUMP_PIPE",
-            Self::CU_COREDUMP_GENERATION_FLAGS => "CU_COREDUMP_GENERATION_FLAGS",
-            Self::CU_COREDUMP_MAX => "CU_COREDUMP_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUcoredumpSettings({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUcoredumpSettings",
+            self.0.into(),
+            &[
+                (Self::CU_COREDUMP_ENABLE_ON_EXCEPTION.0 as i64, "CU_COREDUMP_ENABLE_ON_EXCEPTION"),
+                (Self::CU_COREDUMP_TRIGGER_HOST.0 as i64, "CU_COREDUMP_TRIGGER_HOST"),
+                (Self::CU_COREDUMP_LIGHTWEIGHT.0 as i64, "CU_COREDUMP_LIGHTWEIGHT"),
+                (Self::CU_COREDUMP_ENABLE_USER_TRIGGER.0 as i64, "CU_COREDUMP_ENABLE_USER_TRIGGER"),
+                (Self::CU_COREDUMP_FILE.0 as i64, "CU_COREDUMP_FILE"),
+                (Self::CU_COREDUMP_PIPE.0 as i64, "CU_COREDUMP_PIPE"),
+                (Self::CU_COREDUMP_GENERATION_FLAGS.0 as i64, "CU_COREDUMP_GENERATION_FLAGS"),
+                (Self::CU_COREDUMP_MAX.0 as i64, "CU_COREDUMP_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUcoredumpSettings_enum as CUcoredumpSettings;
@@ -7427,25 +7974,26 @@ impl CUCoredumpGenerationFlags {
 pub struct CUCoredumpGenerationFlags(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for CUCoredumpGenerationFlags {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_COREDUMP_DEFAULT_FLAGS => "CU_COREDUMP_DEFAULT_FLAGS",
-            Self::CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES => "CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES",
-            Self::CU_COREDUMP_SKIP_GLOBAL_MEMORY => "CU_COREDUMP_SKIP_GLOBAL_MEMORY",
-            Self::CU_COREDUMP_SKIP_SHARED_MEMORY => "CU_COREDUMP_SKIP_SHARED_MEMORY",
-            Self::CU_COREDUMP_SKIP_LOCAL_MEMORY => "CU_COREDUMP_SKIP_LOCAL_MEMORY",
-            Self::CU_COREDUMP_SKIP_ABORT => "CU_COREDUMP_SKIP_ABORT",
-            Self::CU_COREDUMP_SKIP_CONSTBANK_MEMORY => "CU_COREDUMP_SKIP_CONSTBANK_MEMORY",
-            Self::CU_COREDUMP_GZIP_COMPRESS => "CU_COREDUMP_GZIP_COMPRESS",
-            Self::CU_COREDUMP_FAULTED_CONTEXTS_ONLY => "CU_COREDUMP_FAULTED_CONTEXTS_ONLY",
-            Self::CU_COREDUMP_SKIP_TENSOR_MEMORY => "CU_COREDUMP_SKIP_TENSOR_MEMORY",
-            Self::CU_COREDUMP_NO_ERRBAR_AT_EXIT => "CU_COREDUMP_NO_ERRBAR_AT_EXIT",
-            Self::CU_COREDUMP_LOG_ONLY => "CU_COREDUMP_LOG_ONLY",
-            Self::CU_COREDUMP_LIGHTWEIGHT_FLAGS => "CU_COREDUMP_LIGHTWEIGHT_FLAGS",
-            Self(value) => {
-                return ::core::write!(formatter, "CUCoredumpGenerationFlags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUCoredumpGenerationFlags",
+            self.0.into(),
+            &[
+                (Self::CU_COREDUMP_DEFAULT_FLAGS.0 as i64, "CU_COREDUMP_DEFAULT_FLAGS"),
+                (Self::CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES.0 as i64, "CU_COREDUMP_SKIP_NONRELOCATED_ELF_IMAGES"),
+                (Self::CU_COREDUMP_SKIP_GLOBAL_MEMORY.0 as i64, "CU_COREDUMP_SKIP_GLOBAL_MEMORY"),
+                (Self::CU_COREDUMP_SKIP_SHARED_MEMORY.0 as i64, "CU_COREDUMP_SKIP_SHARED_MEMORY"),
+                (Self::CU_COREDUMP_SKIP_LOCAL_MEMORY.0 as i64, "CU_COREDUMP_SKIP_LOCAL_MEMORY"),
+                (Self::CU_COREDUMP_SKIP_ABORT.0 as i64, "CU_COREDUMP_SKIP_ABORT"),
+                (Self::CU_COREDUMP_SKIP_CONSTBANK_MEMORY.0 as i64, "CU_COREDUMP_SKIP_CONSTBANK_MEMORY"),
+                (Self::CU_COREDUMP_GZIP_COMPRESS.0 as i64, "CU_COREDUMP_GZIP_COMPRESS"),
+                (Self::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0 as i64, "CU_COREDUMP_FAULTED_CONTEXTS_ONLY"),
+                (Self::CU_COREDUMP_SKIP_TENSOR_MEMORY.0 as i64, "CU_COREDUMP_SKIP_TENSOR_MEMORY"),
+                (Self::CU_COREDUMP_NO_ERRBAR_AT_EXIT.0 as i64, "CU_COREDUMP_NO_ERRBAR_AT_EXIT"),
+                (Self::CU_COREDUMP_LOG_ONLY.0 as i64, "CU_COREDUMP_LOG_ONLY"),
+                (Self::CU_COREDUMP_LIGHTWEIGHT_FLAGS.0 as i64, "CU_COREDUMP_LIGHTWEIGHT_FLAGS"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -7472,14 +8020,15 @@ impl CUgreenCtxCreate_flags {
 pub struct CUgreenCtxCreate_flags(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUgreenCtxCreate_flags {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GREEN_CTX_NONE => "CU_GREEN_CTX_NONE",
-            Self::CU_GREEN_CTX_DEFAULT_STREAM => "CU_GREEN_CTX_DEFAULT_STREAM",
-            Self(value) => {
-                return ::core::write!(formatter, "CUgreenCtxCreate_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUgreenCtxCreate_flags",
+            self.0.into(),
+            &[
+                (Self::CU_GREEN_CTX_NONE.0 as i64, "CU_GREEN_CTX_NONE"),
+                (Self::CU_GREEN_CTX_DEFAULT_STREAM.0 as i64, "CU_GREEN_CTX_DEFAULT_STREAM"),
+            ],
+        )
     }
 }
 impl CUdevSmResourceGroup_flags {
@@ -7494,18 +8043,23 @@ impl CUdevSmResourceGroup_flags {
 pub struct CUdevSmResourceGroup_flags(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevSmResourceGroup_flags {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEV_SM_RESOURCE_GROUP_DEFAULT => "CU_DEV_SM_RESOURCE_GROUP_DEFAULT",
-            Self::CU_DEV_SM_RESOURCE_GROUP_BACKFILL => "CU_DEV_SM_RESOURCE_GROUP_BACKFILL",
-            Self::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID => "CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID",
-            Self::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS => {
-                "CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevSmResourceGroup_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevSmResourceGroup_flags",
+            self.0.into(),
+            &[
+                (Self::CU_DEV_SM_RESOURCE_GROUP_DEFAULT.0 as i64, "CU_DEV_SM_RESOURCE_GROUP_DEFAULT"),
+                (Self::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 as i64, "CU_DEV_SM_RESOURCE_GROUP_BACKFILL"),
+                (
+                    Self::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID.0 as i64,
+                    "CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_ID",
+                ),
+                (
+                    Self::CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS.0 as i64,
+                    "CU_DEV_SM_RESOURCE_GROUP_LOCALITY_DOMAIN_SUPPLEMENTAL_SMS",
+                ),
+            ],
+        )
     }
 }
 impl CUdevSmResourceSplitByCount_flags {
@@ -7519,16 +8073,21 @@ impl CUdevSmResourceSplitByCount_flags {
 pub struct CUdevSmResourceSplitByCount_flags(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevSmResourceSplitByCount_flags {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING => "CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING",
-            Self::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE => {
-                "CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevSmResourceSplitByCount_flags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevSmResourceSplitByCount_flags",
+            self.0.into(),
+            &[
+                (
+                    Self::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0 as i64,
+                    "CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING",
+                ),
+                (
+                    Self::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0 as i64,
+                    "CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE",
+                ),
+            ],
+        )
     }
 }
 impl CUdevResourceType {
@@ -7542,16 +8101,17 @@ impl CUdevResourceType {
 pub struct CUdevResourceType(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevResourceType {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_DEV_RESOURCE_TYPE_INVALID => "CU_DEV_RESOURCE_TYPE_INVALID",
-            Self::CU_DEV_RESOURCE_TYPE_SM => "CU_DEV_RESOURCE_TYPE_SM",
-            Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => "CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG",
-            Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE => "CU_DEV_RESOURCE_TYPE_WORKQUEUE",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevResourceType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevResourceType",
+            self.0.into(),
+            &[
+                (Self::CU_DEV_RESOURCE_TYPE_INVALID.0 as i64, "CU_DEV_RESOURCE_TYPE_INVALID"),
+                (Self::CU_DEV_RESOURCE_TYPE_SM.0 as i64, "CU_DEV_RESOURCE_TYPE_SM"),
+                (Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG.0 as i64, "CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG"),
+                (Self::CU_DEV_RESOURCE_TYPE_WORKQUEUE.0 as i64, "CU_DEV_RESOURCE_TYPE_WORKQUEUE"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -7582,14 +8142,15 @@ impl CUdevWorkqueueConfigScope {
 pub struct CUdevWorkqueueConfigScope(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUdevWorkqueueConfigScope {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX => "CU_WORKQUEUE_SCOPE_DEVICE_CTX",
-            Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED",
-            Self(value) => {
-                return ::core::write!(formatter, "CUdevWorkqueueConfigScope({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUdevWorkqueueConfigScope",
+            self.0.into(),
+            &[
+                (Self::CU_WORKQUEUE_SCOPE_DEVICE_CTX.0 as i64, "CU_WORKQUEUE_SCOPE_DEVICE_CTX"),
+                (Self::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED.0 as i64, "CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -7701,12 +8262,15 @@ impl CUlogLevel_enum {
 pub struct CUlogLevel_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUlogLevel_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_LOG_LEVEL_ERROR => "CU_LOG_LEVEL_ERROR",
-            Self::CU_LOG_LEVEL_WARNING => "CU_LOG_LEVEL_WARNING",
-            Self(value) => return ::core::write!(formatter, "CUlogLevel({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUlogLevel",
+            self.0.into(),
+            &[
+                (Self::CU_LOG_LEVEL_ERROR.0 as i64, "CU_LOG_LEVEL_ERROR"),
+                (Self::CU_LOG_LEVEL_WARNING.0 as i64, "CU_LOG_LEVEL_WARNING"),
+            ],
+        )
     }
 }
 pub use self::CUlogLevel_enum as CUlogLevel;
@@ -7897,12 +8461,15 @@ impl CUeglFrameType_enum {
 pub struct CUeglFrameType_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUeglFrameType_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EGL_FRAME_TYPE_ARRAY => "CU_EGL_FRAME_TYPE_ARRAY",
-            Self::CU_EGL_FRAME_TYPE_PITCH => "CU_EGL_FRAME_TYPE_PITCH",
-            Self(value) => return ::core::write!(formatter, "CUeglFrameType({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUeglFrameType",
+            self.0.into(),
+            &[
+                (Self::CU_EGL_FRAME_TYPE_ARRAY.0 as i64, "CU_EGL_FRAME_TYPE_ARRAY"),
+                (Self::CU_EGL_FRAME_TYPE_PITCH.0 as i64, "CU_EGL_FRAME_TYPE_PITCH"),
+            ],
+        )
     }
 }
 pub use self::CUeglFrameType_enum as CUeglFrameType;
@@ -7915,14 +8482,15 @@ impl CUeglResourceLocationFlags_enum {
 pub struct CUeglResourceLocationFlags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUeglResourceLocationFlags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EGL_RESOURCE_LOCATION_SYSMEM => "CU_EGL_RESOURCE_LOCATION_SYSMEM",
-            Self::CU_EGL_RESOURCE_LOCATION_VIDMEM => "CU_EGL_RESOURCE_LOCATION_VIDMEM",
-            Self(value) => {
-                return ::core::write!(formatter, "CUeglResourceLocationFlags({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUeglResourceLocationFlags",
+            self.0.into(),
+            &[
+                (Self::CU_EGL_RESOURCE_LOCATION_SYSMEM.0 as i64, "CU_EGL_RESOURCE_LOCATION_SYSMEM"),
+                (Self::CU_EGL_RESOURCE_LOCATION_VIDMEM.0 as i64, "CU_EGL_RESOURCE_LOCATION_VIDMEM"),
+            ],
+        )
     }
 }
 pub use self::CUeglResourceLocationFlags_enum as CUeglResourceLocationFlags;
@@ -8051,146 +8619,188 @@ impl CUeglColorFormat_enum {
 pub struct CUeglColorFormat_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUeglColorFormat_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR => "CU_EGL_COLOR_FORMAT_YUV420_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR => "CU_EGL_COLOR_FORMAT_YUV422_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_RGB => "CU_EGL_COLOR_FORMAT_RGB",
-            Self::CU_EGL_COLOR_FORMAT_BGR => "CU_EGL_COLOR_FORMAT_BGR",
-            Self::CU_EGL_COLOR_FORMAT_ARGB => "CU_EGL_COLOR_FORMAT_ARGB",
-            Self::CU_EGL_COLOR_FORMAT_RGBA => "CU_EGL_COLOR_FORMAT_RGBA",
-            Self::CU_EGL_COLOR_FORMAT_L => "CU_EGL_COLOR_FORMAT_L",
-            Self::CU_EGL_COLOR_FORMAT_R => "CU_EGL_COLOR_FORMAT_R",
-            Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR => "CU_EGL_COLOR_FORMAT_YUV444_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YUYV_422 => "CU_EGL_COLOR_FORMAT_YUYV_422",
-            Self::CU_EGL_COLOR_FORMAT_UYVY_422 => "CU_EGL_COLOR_FORMAT_UYVY_422",
-            Self::CU_EGL_COLOR_FORMAT_ABGR => "CU_EGL_COLOR_FORMAT_ABGR",
-            Self::CU_EGL_COLOR_FORMAT_BGRA => "CU_EGL_COLOR_FORMAT_BGRA",
-            Self::CU_EGL_COLOR_FORMAT_A => "CU_EGL_COLOR_FORMAT_A",
-            Self::CU_EGL_COLOR_FORMAT_RG => "CU_EGL_COLOR_FORMAT_RG",
-            Self::CU_EGL_COLOR_FORMAT_AYUV => "CU_EGL_COLOR_FORMAT_AYUV",
-            Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_VYUY_ER => "CU_EGL_COLOR_FORMAT_VYUY_ER",
-            Self::CU_EGL_COLOR_FORMAT_UYVY_ER => "CU_EGL_COLOR_FORMAT_UYVY_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUYV_ER => "CU_EGL_COLOR_FORMAT_YUYV_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVYU_ER => "CU_EGL_COLOR_FORMAT_YVYU_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV_ER => "CU_EGL_COLOR_FORMAT_YUV_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUVA_ER => "CU_EGL_COLOR_FORMAT_YUVA_ER",
-            Self::CU_EGL_COLOR_FORMAT_AYUV_ER => "CU_EGL_COLOR_FORMAT_AYUV_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_RGGB => "CU_EGL_COLOR_FORMAT_BAYER_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_BGGR => "CU_EGL_COLOR_FORMAT_BAYER_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_GRBG => "CU_EGL_COLOR_FORMAT_BAYER_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_GBRG => "CU_EGL_COLOR_FORMAT_BAYER_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER10_RGGB => "CU_EGL_COLOR_FORMAT_BAYER10_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER10_BGGR => "CU_EGL_COLOR_FORMAT_BAYER10_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER10_GRBG => "CU_EGL_COLOR_FORMAT_BAYER10_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER10_GBRG => "CU_EGL_COLOR_FORMAT_BAYER10_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_RGGB => "CU_EGL_COLOR_FORMAT_BAYER12_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_BGGR => "CU_EGL_COLOR_FORMAT_BAYER12_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_GRBG => "CU_EGL_COLOR_FORMAT_BAYER12_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_GBRG => "CU_EGL_COLOR_FORMAT_BAYER12_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER14_RGGB => "CU_EGL_COLOR_FORMAT_BAYER14_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER14_BGGR => "CU_EGL_COLOR_FORMAT_BAYER14_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER14_GRBG => "CU_EGL_COLOR_FORMAT_BAYER14_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER14_GBRG => "CU_EGL_COLOR_FORMAT_BAYER14_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER20_RGGB => "CU_EGL_COLOR_FORMAT_BAYER20_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER20_BGGR => "CU_EGL_COLOR_FORMAT_BAYER20_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER20_GRBG => "CU_EGL_COLOR_FORMAT_BAYER20_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER20_GBRG => "CU_EGL_COLOR_FORMAT_BAYER20_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR => "CU_EGL_COLOR_FORMAT_YVU444_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR => "CU_EGL_COLOR_FORMAT_YVU422_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR => "CU_EGL_COLOR_FORMAT_YVU420_PLANAR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB => "CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR => "CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG => "CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG => "CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_BCCR => "CU_EGL_COLOR_FORMAT_BAYER_BCCR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_RCCB => "CU_EGL_COLOR_FORMAT_BAYER_RCCB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_CRBC => "CU_EGL_COLOR_FORMAT_BAYER_CRBC",
-            Self::CU_EGL_COLOR_FORMAT_BAYER_CBRC => "CU_EGL_COLOR_FORMAT_BAYER_CBRC",
-            Self::CU_EGL_COLOR_FORMAT_BAYER10_CCCC => "CU_EGL_COLOR_FORMAT_BAYER10_CCCC",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_BCCR => "CU_EGL_COLOR_FORMAT_BAYER12_BCCR",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_RCCB => "CU_EGL_COLOR_FORMAT_BAYER12_RCCB",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_CRBC => "CU_EGL_COLOR_FORMAT_BAYER12_CRBC",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_CBRC => "CU_EGL_COLOR_FORMAT_BAYER12_CBRC",
-            Self::CU_EGL_COLOR_FORMAT_BAYER12_CCCC => "CU_EGL_COLOR_FORMAT_BAYER12_CCCC",
-            Self::CU_EGL_COLOR_FORMAT_Y => "CU_EGL_COLOR_FORMAT_Y",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020 => "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020 => "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020 => "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020 => "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709 => "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709 => "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709",
-            Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709 => "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709",
-            Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709 => "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709 => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020 => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020 => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR => "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709 => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y_ER => "CU_EGL_COLOR_FORMAT_Y_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y_709_ER => "CU_EGL_COLOR_FORMAT_Y_709_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y10_ER => "CU_EGL_COLOR_FORMAT_Y10_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y10_709_ER => "CU_EGL_COLOR_FORMAT_Y10_709_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y12_ER => "CU_EGL_COLOR_FORMAT_Y12_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y12_709_ER => "CU_EGL_COLOR_FORMAT_Y12_709_ER",
-            Self::CU_EGL_COLOR_FORMAT_YUVA => "CU_EGL_COLOR_FORMAT_YUVA",
-            Self::CU_EGL_COLOR_FORMAT_YUV => "CU_EGL_COLOR_FORMAT_YUV",
-            Self::CU_EGL_COLOR_FORMAT_YVYU => "CU_EGL_COLOR_FORMAT_YVYU",
-            Self::CU_EGL_COLOR_FORMAT_VYUY => "CU_EGL_COLOR_FORMAT_VYUY",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER => {
-                "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER => {
-                "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER"
-            }
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER => "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER",
-            Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER => {
-                "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER"
-            }
-            Self::CU_EGL_COLOR_FORMAT_UYVY_709 => "CU_EGL_COLOR_FORMAT_UYVY_709",
-            Self::CU_EGL_COLOR_FORMAT_UYVY_709_ER => "CU_EGL_COLOR_FORMAT_UYVY_709_ER",
-            Self::CU_EGL_COLOR_FORMAT_UYVY_2020 => "CU_EGL_COLOR_FORMAT_UYVY_2020",
-            Self::CU_EGL_COLOR_FORMAT_MAX => "CU_EGL_COLOR_FORMAT_MAX",
-            Self(value) => {
-                return ::core::write!(formatter, "CUeglColorFormat({})", value);
-            }
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUeglColorFormat",
+            self.0.into(),
+            &[
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_RGB.0 as i64, "CU_EGL_COLOR_FORMAT_RGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BGR.0 as i64, "CU_EGL_COLOR_FORMAT_BGR"),
+                (Self::CU_EGL_COLOR_FORMAT_ARGB.0 as i64, "CU_EGL_COLOR_FORMAT_ARGB"),
+                (Self::CU_EGL_COLOR_FORMAT_RGBA.0 as i64, "CU_EGL_COLOR_FORMAT_RGBA"),
+                (Self::CU_EGL_COLOR_FORMAT_L.0 as i64, "CU_EGL_COLOR_FORMAT_L"),
+                (Self::CU_EGL_COLOR_FORMAT_R.0 as i64, "CU_EGL_COLOR_FORMAT_R"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YUYV_422.0 as i64, "CU_EGL_COLOR_FORMAT_YUYV_422"),
+                (Self::CU_EGL_COLOR_FORMAT_UYVY_422.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_422"),
+                (Self::CU_EGL_COLOR_FORMAT_ABGR.0 as i64, "CU_EGL_COLOR_FORMAT_ABGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BGRA.0 as i64, "CU_EGL_COLOR_FORMAT_BGRA"),
+                (Self::CU_EGL_COLOR_FORMAT_A.0 as i64, "CU_EGL_COLOR_FORMAT_A"),
+                (Self::CU_EGL_COLOR_FORMAT_RG.0 as i64, "CU_EGL_COLOR_FORMAT_RG"),
+                (Self::CU_EGL_COLOR_FORMAT_AYUV.0 as i64, "CU_EGL_COLOR_FORMAT_AYUV"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR",
+                ),
+                (Self::CU_EGL_COLOR_FORMAT_VYUY_ER.0 as i64, "CU_EGL_COLOR_FORMAT_VYUY_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_UYVY_ER.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUYV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUYV_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVYU_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVYU_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUVA_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUVA_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_AYUV_ER.0 as i64, "CU_EGL_COLOR_FORMAT_AYUV_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV444_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV422_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER10_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER10_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER10_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER10_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER14_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER14_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER14_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER14_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER14_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER20_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER20_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER20_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER20_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER20_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU444_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU444_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU422_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU422_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_RGGB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_BGGR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_GRBG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_ISP_GBRG"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_BCCR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_BCCR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_RCCB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_RCCB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_CRBC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_CRBC"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER_CBRC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER_CBRC"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER10_CCCC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER10_CCCC"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_BCCR.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_BCCR"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_RCCB.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_RCCB"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CRBC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CRBC"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CBRC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CBRC"),
+                (Self::CU_EGL_COLOR_FORMAT_BAYER12_CCCC.0 as i64, "CU_EGL_COLOR_FORMAT_BAYER12_CCCC"),
+                (Self::CU_EGL_COLOR_FORMAT_Y.0 as i64, "CU_EGL_COLOR_FORMAT_Y"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_2020",
+                ),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_2020"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_2020"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_SEMIPLANAR_709"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_SEMIPLANAR_709"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YUV420_PLANAR_709"),
+                (Self::CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709.0 as i64, "CU_EGL_COLOR_FORMAT_YVU420_PLANAR_709"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_2020",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_422_SEMIPLANAR_709",
+                ),
+                (Self::CU_EGL_COLOR_FORMAT_Y_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_Y_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y_709_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_Y10_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y10_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_Y10_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y10_709_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_Y12_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y12_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_Y12_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_Y12_709_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_YUVA.0 as i64, "CU_EGL_COLOR_FORMAT_YUVA"),
+                (Self::CU_EGL_COLOR_FORMAT_YUV.0 as i64, "CU_EGL_COLOR_FORMAT_YUV"),
+                (Self::CU_EGL_COLOR_FORMAT_YVYU.0 as i64, "CU_EGL_COLOR_FORMAT_YVYU"),
+                (Self::CU_EGL_COLOR_FORMAT_VYUY.0 as i64, "CU_EGL_COLOR_FORMAT_VYUY"),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_420_SEMIPLANAR_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y10V10U10_444_SEMIPLANAR_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_420_SEMIPLANAR_709_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_ER",
+                ),
+                (
+                    Self::CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER.0 as i64,
+                    "CU_EGL_COLOR_FORMAT_Y12V12U12_444_SEMIPLANAR_709_ER",
+                ),
+                (Self::CU_EGL_COLOR_FORMAT_UYVY_709.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_709"),
+                (Self::CU_EGL_COLOR_FORMAT_UYVY_709_ER.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_709_ER"),
+                (Self::CU_EGL_COLOR_FORMAT_UYVY_2020.0 as i64, "CU_EGL_COLOR_FORMAT_UYVY_2020"),
+                (Self::CU_EGL_COLOR_FORMAT_MAX.0 as i64, "CU_EGL_COLOR_FORMAT_MAX"),
+            ],
+        )
     }
 }
 pub use self::CUeglColorFormat_enum as CUeglColorFormat;
@@ -8264,13 +8874,16 @@ impl CUGLDeviceList_enum {
 pub struct CUGLDeviceList_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUGLDeviceList_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GL_DEVICE_LIST_ALL => "CU_GL_DEVICE_LIST_ALL",
-            Self::CU_GL_DEVICE_LIST_CURRENT_FRAME => "CU_GL_DEVICE_LIST_CURRENT_FRAME",
-            Self::CU_GL_DEVICE_LIST_NEXT_FRAME => "CU_GL_DEVICE_LIST_NEXT_FRAME",
-            Self(value) => return ::core::write!(formatter, "CUGLDeviceList({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUGLDeviceList",
+            self.0.into(),
+            &[
+                (Self::CU_GL_DEVICE_LIST_ALL.0 as i64, "CU_GL_DEVICE_LIST_ALL"),
+                (Self::CU_GL_DEVICE_LIST_CURRENT_FRAME.0 as i64, "CU_GL_DEVICE_LIST_CURRENT_FRAME"),
+                (Self::CU_GL_DEVICE_LIST_NEXT_FRAME.0 as i64, "CU_GL_DEVICE_LIST_NEXT_FRAME"),
+            ],
+        )
     }
 }
 pub use self::CUGLDeviceList_enum as CUGLDeviceList;
@@ -8284,13 +8897,16 @@ impl CUGLmap_flags_enum {
 pub struct CUGLmap_flags_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUGLmap_flags_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_GL_MAP_RESOURCE_FLAGS_NONE => "CU_GL_MAP_RESOURCE_FLAGS_NONE",
-            Self::CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY => "CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY",
-            Self::CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD => "CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD",
-            Self(value) => return ::core::write!(formatter, "CUGLmap_flags({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUGLmap_flags",
+            self.0.into(),
+            &[
+                (Self::CU_GL_MAP_RESOURCE_FLAGS_NONE.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_NONE"),
+                (Self::CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_READ_ONLY"),
+                (Self::CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0 as i64, "CU_GL_MAP_RESOURCE_FLAGS_WRITE_DISCARD"),
+            ],
+        )
     }
 }
 pub use self::CUGLmap_flags_enum as CUGLmap_flags;
@@ -8315,12 +8931,15 @@ impl CUoutput_mode_enum {
 pub struct CUoutput_mode_enum(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for CUoutput_mode_enum {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CU_OUT_KEY_VALUE_PAIR => "CU_OUT_KEY_VALUE_PAIR",
-            Self::CU_OUT_CSV => "CU_OUT_CSV",
-            Self(value) => return ::core::write!(formatter, "CUoutput_mode({})", value),
-        };
-        formatter.write_str(name)
+        crate::write_enumerator(
+            formatter,
+            "CUoutput_mode",
+            self.0.into(),
+            &[
+                (Self::CU_OUT_KEY_VALUE_PAIR.0 as i64, "CU_OUT_KEY_VALUE_PAIR"),
+                (Self::CU_OUT_CSV.0 as i64, "CU_OUT_CSV"),
+            ],
+        )
     }
 }
 pub use self::CUoutput_mode_enum as CUoutput_mode;

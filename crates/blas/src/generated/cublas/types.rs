@@ -97,45 +97,48 @@ impl cudaDataType_t {
 pub struct cudaDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_R_16F => "CUDA_R_16F",
-            Self::CUDA_C_16F => "CUDA_C_16F",
-            Self::CUDA_R_16BF => "CUDA_R_16BF",
-            Self::CUDA_C_16BF => "CUDA_C_16BF",
-            Self::CUDA_R_32F => "CUDA_R_32F",
-            Self::CUDA_C_32F => "CUDA_C_32F",
-            Self::CUDA_R_64F => "CUDA_R_64F",
-            Self::CUDA_C_64F => "CUDA_C_64F",
-            Self::CUDA_R_4I => "CUDA_R_4I",
-            Self::CUDA_C_4I => "CUDA_C_4I",
-            Self::CUDA_R_4U => "CUDA_R_4U",
-            Self::CUDA_C_4U => "CUDA_C_4U",
-            Self::CUDA_R_8I => "CUDA_R_8I",
-            Self::CUDA_C_8I => "CUDA_C_8I",
-            Self::CUDA_R_8U => "CUDA_R_8U",
-            Self::CUDA_C_8U => "CUDA_C_8U",
-            Self::CUDA_R_16I => "CUDA_R_16I",
-            Self::CUDA_C_16I => "CUDA_C_16I",
-            Self::CUDA_R_16U => "CUDA_R_16U",
-            Self::CUDA_C_16U => "CUDA_C_16U",
-            Self::CUDA_R_32I => "CUDA_R_32I",
-            Self::CUDA_C_32I => "CUDA_C_32I",
-            Self::CUDA_R_32U => "CUDA_R_32U",
-            Self::CUDA_C_32U => "CUDA_C_32U",
-            Self::CUDA_R_64I => "CUDA_R_64I",
-            Self::CUDA_C_64I => "CUDA_C_64I",
-            Self::CUDA_R_64U => "CUDA_R_64U",
-            Self::CUDA_C_64U => "CUDA_C_64U",
-            Self::CUDA_R_8F_E4M3 => "CUDA_R_8F_E4M3",
-            Self::CUDA_R_8F_E5M2 => "CUDA_R_8F_E5M2",
-            Self::CUDA_R_8F_UE8M0 => "CUDA_R_8F_UE8M0",
-            Self::CUDA_R_6F_E2M3 => "CUDA_R_6F_E2M3",
-            Self::CUDA_R_6F_E3M2 => "CUDA_R_6F_E3M2",
-            Self::CUDA_R_4F_E2M1 => "CUDA_R_4F_E2M1",
-            Self::CUDA_R_8F_UE5M3 => "CUDA_R_8F_UE5M3",
-            Self(value) => return ::core::write!(formatter, "cudaDataType({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cudaDataType",
+            self.0.into(),
+            &[
+                (Self::CUDA_R_16F.0 as i64, "CUDA_R_16F"),
+                (Self::CUDA_C_16F.0 as i64, "CUDA_C_16F"),
+                (Self::CUDA_R_16BF.0 as i64, "CUDA_R_16BF"),
+                (Self::CUDA_C_16BF.0 as i64, "CUDA_C_16BF"),
+                (Self::CUDA_R_32F.0 as i64, "CUDA_R_32F"),
+                (Self::CUDA_C_32F.0 as i64, "CUDA_C_32F"),
+                (Self::CUDA_R_64F.0 as i64, "CUDA_R_64F"),
+                (Self::CUDA_C_64F.0 as i64, "CUDA_C_64F"),
+                (Self::CUDA_R_4I.0 as i64, "CUDA_R_4I"),
+                (Self::CUDA_C_4I.0 as i64, "CUDA_C_4I"),
+                (Self::CUDA_R_4U.0 as i64, "CUDA_R_4U"),
+                (Self::CUDA_C_4U.0 as i64, "CUDA_C_4U"),
+                (Self::CUDA_R_8I.0 as i64, "CUDA_R_8I"),
+                (Self::CUDA_C_8I.0 as i64, "CUDA_C_8I"),
+                (Self::CUDA_R_8U.0 as i64, "CUDA_R_8U"),
+                (Self::CUDA_C_8U.0 as i64, "CUDA_C_8U"),
+                (Self::CUDA_R_16I.0 as i64, "CUDA_R_16I"),
+                (Self::CUDA_C_16I.0 as i64, "CUDA_C_16I"),
+                (Self::CUDA_R_16U.0 as i64, "CUDA_R_16U"),
+                (Self::CUDA_C_16U.0 as i64, "CUDA_C_16U"),
+                (Self::CUDA_R_32I.0 as i64, "CUDA_R_32I"),
+                (Self::CUDA_C_32I.0 as i64, "CUDA_C_32I"),
+                (Self::CUDA_R_32U.0 as i64, "CUDA_R_32U"),
+                (Self::CUDA_C_32U.0 as i64, "CUDA_C_32U"),
+                (Self::CUDA_R_64I.0 as i64, "CUDA_R_64I"),
+                (Self::CUDA_C_64I.0 as i64, "CUDA_C_64I"),
+                (Self::CUDA_R_64U.0 as i64, "CUDA_R_64U"),
+                (Self::CUDA_C_64U.0 as i64, "CUDA_C_64U"),
+                (Self::CUDA_R_8F_E4M3.0 as i64, "CUDA_R_8F_E4M3"),
+                (Self::CUDA_R_8F_E5M2.0 as i64, "CUDA_R_8F_E5M2"),
+                (Self::CUDA_R_8F_UE8M0.0 as i64, "CUDA_R_8F_UE8M0"),
+                (Self::CUDA_R_6F_E2M3.0 as i64, "CUDA_R_6F_E2M3"),
+                (Self::CUDA_R_6F_E3M2.0 as i64, "CUDA_R_6F_E3M2"),
+                (Self::CUDA_R_4F_E2M1.0 as i64, "CUDA_R_4F_E2M1"),
+                (Self::CUDA_R_8F_UE5M3.0 as i64, "CUDA_R_8F_UE5M3"),
+            ],
+        )
     }
 }
 pub use self::cudaDataType_t as cudaDataType;
@@ -149,14 +152,15 @@ impl cudaEmulationMantissaControl_t {
 pub struct cudaEmulationMantissaControl_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaEmulationMantissaControl_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC => "CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC",
-            Self::CUDA_EMULATION_MANTISSA_CONTROL_FIXED => "CUDA_EMULATION_MANTISSA_CONTROL_FIXED",
-            Self(value) => {
-                return ::core::write!(formatter, "cudaEmulationMantissaControl({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cudaEmulationMantissaControl",
+            self.0.into(),
+            &[
+                (Self::CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC.0 as i64, "CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC"),
+                (Self::CUDA_EMULATION_MANTISSA_CONTROL_FIXED.0 as i64, "CUDA_EMULATION_MANTISSA_CONTROL_FIXED"),
+            ],
+        )
     }
 }
 pub use self::cudaEmulationMantissaControl_t as cudaEmulationMantissaControl;
@@ -175,16 +179,26 @@ impl cudaEmulationSpecialValuesSupport_t {
 pub struct cudaEmulationSpecialValuesSupport_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaEmulationSpecialValuesSupport_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT => "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT",
-            Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NONE => "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NONE",
-            Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY => "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY",
-            Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN => "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN",
-            Self(value) => {
-                return ::core::write!(formatter, "cudaEmulationSpecialValuesSupport({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cudaEmulationSpecialValuesSupport",
+            self.0.into(),
+            &[
+                (
+                    Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT.0 as i64,
+                    "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_DEFAULT",
+                ),
+                (
+                    Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NONE.0 as i64,
+                    "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NONE",
+                ),
+                (
+                    Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY.0 as i64,
+                    "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_INFINITY",
+                ),
+                (Self::CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN.0 as i64, "CUDA_EMULATION_SPECIAL_VALUES_SUPPORT_NAN"),
+            ],
+        )
     }
 }
 pub use self::cudaEmulationSpecialValuesSupport_t as cudaEmulationSpecialValuesSupport;
@@ -198,15 +212,16 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::MAJOR_VERSION => "MAJOR_VERSION",
-            Self::MINOR_VERSION => "MINOR_VERSION",
-            Self::PATCH_LEVEL => "PATCH_LEVEL",
-            Self(value) => {
-                return ::core::write!(formatter, "libraryPropertyType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "libraryPropertyType",
+            self.0.into(),
+            &[
+                (Self::MAJOR_VERSION.0 as i64, "MAJOR_VERSION"),
+                (Self::MINOR_VERSION.0 as i64, "MINOR_VERSION"),
+                (Self::PATCH_LEVEL.0 as i64, "PATCH_LEVEL"),
+            ],
+        )
     }
 }
 pub use self::libraryPropertyType_t as libraryPropertyType;
@@ -227,20 +242,23 @@ impl cublasStatus_t {
 pub struct cublasStatus_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasStatus_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_STATUS_SUCCESS => "CUBLAS_STATUS_SUCCESS",
-            Self::CUBLAS_STATUS_NOT_INITIALIZED => "CUBLAS_STATUS_NOT_INITIALIZED",
-            Self::CUBLAS_STATUS_ALLOC_FAILED => "CUBLAS_STATUS_ALLOC_FAILED",
-            Self::CUBLAS_STATUS_INVALID_VALUE => "CUBLAS_STATUS_INVALID_VALUE",
-            Self::CUBLAS_STATUS_ARCH_MISMATCH => "CUBLAS_STATUS_ARCH_MISMATCH",
-            Self::CUBLAS_STATUS_MAPPING_ERROR => "CUBLAS_STATUS_MAPPING_ERROR",
-            Self::CUBLAS_STATUS_EXECUTION_FAILED => "CUBLAS_STATUS_EXECUTION_FAILED",
-            Self::CUBLAS_STATUS_INTERNAL_ERROR => "CUBLAS_STATUS_INTERNAL_ERROR",
-            Self::CUBLAS_STATUS_NOT_SUPPORTED => "CUBLAS_STATUS_NOT_SUPPORTED",
-            Self::CUBLAS_STATUS_LICENSE_ERROR => "CUBLAS_STATUS_LICENSE_ERROR",
-            Self(value) => return ::core::write!(formatter, "cublasStatus_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasStatus_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_STATUS_SUCCESS.0 as i64, "CUBLAS_STATUS_SUCCESS"),
+                (Self::CUBLAS_STATUS_NOT_INITIALIZED.0 as i64, "CUBLAS_STATUS_NOT_INITIALIZED"),
+                (Self::CUBLAS_STATUS_ALLOC_FAILED.0 as i64, "CUBLAS_STATUS_ALLOC_FAILED"),
+                (Self::CUBLAS_STATUS_INVALID_VALUE.0 as i64, "CUBLAS_STATUS_INVALID_VALUE"),
+                (Self::CUBLAS_STATUS_ARCH_MISMATCH.0 as i64, "CUBLAS_STATUS_ARCH_MISMATCH"),
+                (Self::CUBLAS_STATUS_MAPPING_ERROR.0 as i64, "CUBLAS_STATUS_MAPPING_ERROR"),
+                (Self::CUBLAS_STATUS_EXECUTION_FAILED.0 as i64, "CUBLAS_STATUS_EXECUTION_FAILED"),
+                (Self::CUBLAS_STATUS_INTERNAL_ERROR.0 as i64, "CUBLAS_STATUS_INTERNAL_ERROR"),
+                (Self::CUBLAS_STATUS_NOT_SUPPORTED.0 as i64, "CUBLAS_STATUS_NOT_SUPPORTED"),
+                (Self::CUBLAS_STATUS_LICENSE_ERROR.0 as i64, "CUBLAS_STATUS_LICENSE_ERROR"),
+            ],
+        )
     }
 }
 impl cublasFillMode_t {
@@ -253,15 +271,16 @@ impl cublasFillMode_t {
 pub struct cublasFillMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasFillMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_FILL_MODE_LOWER => "CUBLAS_FILL_MODE_LOWER",
-            Self::CUBLAS_FILL_MODE_UPPER => "CUBLAS_FILL_MODE_UPPER",
-            Self::CUBLAS_FILL_MODE_FULL => "CUBLAS_FILL_MODE_FULL",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasFillMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasFillMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_FILL_MODE_LOWER.0 as i64, "CUBLAS_FILL_MODE_LOWER"),
+                (Self::CUBLAS_FILL_MODE_UPPER.0 as i64, "CUBLAS_FILL_MODE_UPPER"),
+                (Self::CUBLAS_FILL_MODE_FULL.0 as i64, "CUBLAS_FILL_MODE_FULL"),
+            ],
+        )
     }
 }
 impl cublasDiagType_t {
@@ -273,14 +292,15 @@ impl cublasDiagType_t {
 pub struct cublasDiagType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasDiagType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_DIAG_NON_UNIT => "CUBLAS_DIAG_NON_UNIT",
-            Self::CUBLAS_DIAG_UNIT => "CUBLAS_DIAG_UNIT",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasDiagType_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasDiagType_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_DIAG_NON_UNIT.0 as i64, "CUBLAS_DIAG_NON_UNIT"),
+                (Self::CUBLAS_DIAG_UNIT.0 as i64, "CUBLAS_DIAG_UNIT"),
+            ],
+        )
     }
 }
 impl cublasSideMode_t {
@@ -292,14 +312,15 @@ impl cublasSideMode_t {
 pub struct cublasSideMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasSideMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_SIDE_LEFT => "CUBLAS_SIDE_LEFT",
-            Self::CUBLAS_SIDE_RIGHT => "CUBLAS_SIDE_RIGHT",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasSideMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasSideMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_SIDE_LEFT.0 as i64, "CUBLAS_SIDE_LEFT"),
+                (Self::CUBLAS_SIDE_RIGHT.0 as i64, "CUBLAS_SIDE_RIGHT"),
+            ],
+        )
     }
 }
 impl cublasOperation_t {
@@ -314,16 +335,17 @@ impl cublasOperation_t {
 pub struct cublasOperation_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasOperation_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_OP_N => "CUBLAS_OP_N",
-            Self::CUBLAS_OP_T => "CUBLAS_OP_T",
-            Self::CUBLAS_OP_C => "CUBLAS_OP_C",
-            Self::CUBLAS_OP_CONJG => "CUBLAS_OP_CONJG",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasOperation_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasOperation_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_OP_N.0 as i64, "CUBLAS_OP_N"),
+                (Self::CUBLAS_OP_T.0 as i64, "CUBLAS_OP_T"),
+                (Self::CUBLAS_OP_C.0 as i64, "CUBLAS_OP_C"),
+                (Self::CUBLAS_OP_CONJG.0 as i64, "CUBLAS_OP_CONJG"),
+            ],
+        )
     }
 }
 impl cublasPointerMode_t {
@@ -335,14 +357,15 @@ impl cublasPointerMode_t {
 pub struct cublasPointerMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasPointerMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_POINTER_MODE_HOST => "CUBLAS_POINTER_MODE_HOST",
-            Self::CUBLAS_POINTER_MODE_DEVICE => "CUBLAS_POINTER_MODE_DEVICE",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasPointerMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasPointerMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_POINTER_MODE_HOST.0 as i64, "CUBLAS_POINTER_MODE_HOST"),
+                (Self::CUBLAS_POINTER_MODE_DEVICE.0 as i64, "CUBLAS_POINTER_MODE_DEVICE"),
+            ],
+        )
     }
 }
 impl cublasAtomicsMode_t {
@@ -354,14 +377,15 @@ impl cublasAtomicsMode_t {
 pub struct cublasAtomicsMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasAtomicsMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_ATOMICS_NOT_ALLOWED => "CUBLAS_ATOMICS_NOT_ALLOWED",
-            Self::CUBLAS_ATOMICS_ALLOWED => "CUBLAS_ATOMICS_ALLOWED",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasAtomicsMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasAtomicsMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_ATOMICS_NOT_ALLOWED.0 as i64, "CUBLAS_ATOMICS_NOT_ALLOWED"),
+                (Self::CUBLAS_ATOMICS_ALLOWED.0 as i64, "CUBLAS_ATOMICS_ALLOWED"),
+            ],
+        )
     }
 }
 impl cublasGemmAlgo_t {
@@ -416,55 +440,56 @@ impl cublasGemmAlgo_t {
 pub struct cublasGemmAlgo_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for cublasGemmAlgo_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_GEMM_DFALT => "CUBLAS_GEMM_DFALT",
-            Self::CUBLAS_GEMM_ALGO0 => "CUBLAS_GEMM_ALGO0",
-            Self::CUBLAS_GEMM_ALGO1 => "CUBLAS_GEMM_ALGO1",
-            Self::CUBLAS_GEMM_ALGO2 => "CUBLAS_GEMM_ALGO2",
-            Self::CUBLAS_GEMM_ALGO3 => "CUBLAS_GEMM_ALGO3",
-            Self::CUBLAS_GEMM_ALGO4 => "CUBLAS_GEMM_ALGO4",
-            Self::CUBLAS_GEMM_ALGO5 => "CUBLAS_GEMM_ALGO5",
-            Self::CUBLAS_GEMM_ALGO6 => "CUBLAS_GEMM_ALGO6",
-            Self::CUBLAS_GEMM_ALGO7 => "CUBLAS_GEMM_ALGO7",
-            Self::CUBLAS_GEMM_ALGO8 => "CUBLAS_GEMM_ALGO8",
-            Self::CUBLAS_GEMM_ALGO9 => "CUBLAS_GEMM_ALGO9",
-            Self::CUBLAS_GEMM_ALGO10 => "CUBLAS_GEMM_ALGO10",
-            Self::CUBLAS_GEMM_ALGO11 => "CUBLAS_GEMM_ALGO11",
-            Self::CUBLAS_GEMM_ALGO12 => "CUBLAS_GEMM_ALGO12",
-            Self::CUBLAS_GEMM_ALGO13 => "CUBLAS_GEMM_ALGO13",
-            Self::CUBLAS_GEMM_ALGO14 => "CUBLAS_GEMM_ALGO14",
-            Self::CUBLAS_GEMM_ALGO15 => "CUBLAS_GEMM_ALGO15",
-            Self::CUBLAS_GEMM_ALGO16 => "CUBLAS_GEMM_ALGO16",
-            Self::CUBLAS_GEMM_ALGO17 => "CUBLAS_GEMM_ALGO17",
-            Self::CUBLAS_GEMM_ALGO18 => "CUBLAS_GEMM_ALGO18",
-            Self::CUBLAS_GEMM_ALGO19 => "CUBLAS_GEMM_ALGO19",
-            Self::CUBLAS_GEMM_ALGO20 => "CUBLAS_GEMM_ALGO20",
-            Self::CUBLAS_GEMM_ALGO21 => "CUBLAS_GEMM_ALGO21",
-            Self::CUBLAS_GEMM_ALGO22 => "CUBLAS_GEMM_ALGO22",
-            Self::CUBLAS_GEMM_ALGO23 => "CUBLAS_GEMM_ALGO23",
-            Self::CUBLAS_GEMM_DEFAULT_TENSOR_OP => "CUBLAS_GEMM_DEFAULT_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO0_TENSOR_OP => "CUBLAS_GEMM_ALGO0_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO1_TENSOR_OP => "CUBLAS_GEMM_ALGO1_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO2_TENSOR_OP => "CUBLAS_GEMM_ALGO2_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO3_TENSOR_OP => "CUBLAS_GEMM_ALGO3_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO4_TENSOR_OP => "CUBLAS_GEMM_ALGO4_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO5_TENSOR_OP => "CUBLAS_GEMM_ALGO5_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO6_TENSOR_OP => "CUBLAS_GEMM_ALGO6_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO7_TENSOR_OP => "CUBLAS_GEMM_ALGO7_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO8_TENSOR_OP => "CUBLAS_GEMM_ALGO8_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO9_TENSOR_OP => "CUBLAS_GEMM_ALGO9_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO10_TENSOR_OP => "CUBLAS_GEMM_ALGO10_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO11_TENSOR_OP => "CUBLAS_GEMM_ALGO11_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO12_TENSOR_OP => "CUBLAS_GEMM_ALGO12_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO13_TENSOR_OP => "CUBLAS_GEMM_ALGO13_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO14_TENSOR_OP => "CUBLAS_GEMM_ALGO14_TENSOR_OP",
-            Self::CUBLAS_GEMM_ALGO15_TENSOR_OP => "CUBLAS_GEMM_ALGO15_TENSOR_OP",
-            Self::CUBLAS_GEMM_AUTOTUNE => "CUBLAS_GEMM_AUTOTUNE",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasGemmAlgo_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasGemmAlgo_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_GEMM_DFALT.0 as i64, "CUBLAS_GEMM_DFALT"),
+                (Self::CUBLAS_GEMM_ALGO0.0 as i64, "CUBLAS_GEMM_ALGO0"),
+                (Self::CUBLAS_GEMM_ALGO1.0 as i64, "CUBLAS_GEMM_ALGO1"),
+                (Self::CUBLAS_GEMM_ALGO2.0 as i64, "CUBLAS_GEMM_ALGO2"),
+                (Self::CUBLAS_GEMM_ALGO3.0 as i64, "CUBLAS_GEMM_ALGO3"),
+                (Self::CUBLAS_GEMM_ALGO4.0 as i64, "CUBLAS_GEMM_ALGO4"),
+                (Self::CUBLAS_GEMM_ALGO5.0 as i64, "CUBLAS_GEMM_ALGO5"),
+                (Self::CUBLAS_GEMM_ALGO6.0 as i64, "CUBLAS_GEMM_ALGO6"),
+                (Self::CUBLAS_GEMM_ALGO7.0 as i64, "CUBLAS_GEMM_ALGO7"),
+                (Self::CUBLAS_GEMM_ALGO8.0 as i64, "CUBLAS_GEMM_ALGO8"),
+                (Self::CUBLAS_GEMM_ALGO9.0 as i64, "CUBLAS_GEMM_ALGO9"),
+                (Self::CUBLAS_GEMM_ALGO10.0 as i64, "CUBLAS_GEMM_ALGO10"),
+                (Self::CUBLAS_GEMM_ALGO11.0 as i64, "CUBLAS_GEMM_ALGO11"),
+                (Self::CUBLAS_GEMM_ALGO12.0 as i64, "CUBLAS_GEMM_ALGO12"),
+                (Self::CUBLAS_GEMM_ALGO13.0 as i64, "CUBLAS_GEMM_ALGO13"),
+                (Self::CUBLAS_GEMM_ALGO14.0 as i64, "CUBLAS_GEMM_ALGO14"),
+                (Self::CUBLAS_GEMM_ALGO15.0 as i64, "CUBLAS_GEMM_ALGO15"),
+                (Self::CUBLAS_GEMM_ALGO16.0 as i64, "CUBLAS_GEMM_ALGO16"),
+                (Self::CUBLAS_GEMM_ALGO17.0 as i64, "CUBLAS_GEMM_ALGO17"),
+                (Self::CUBLAS_GEMM_ALGO18.0 as i64, "CUBLAS_GEMM_ALGO18"),
+                (Self::CUBLAS_GEMM_ALGO19.0 as i64, "CUBLAS_GEMM_ALGO19"),
+                (Self::CUBLAS_GEMM_ALGO20.0 as i64, "CUBLAS_GEMM_ALGO20"),
+                (Self::CUBLAS_GEMM_ALGO21.0 as i64, "CUBLAS_GEMM_ALGO21"),
+                (Self::CUBLAS_GEMM_ALGO22.0 as i64, "CUBLAS_GEMM_ALGO22"),
+                (Self::CUBLAS_GEMM_ALGO23.0 as i64, "CUBLAS_GEMM_ALGO23"),
+                (Self::CUBLAS_GEMM_DEFAULT_TENSOR_OP.0 as i64, "CUBLAS_GEMM_DEFAULT_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO0_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO0_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO1_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO1_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO2_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO2_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO3_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO3_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO4_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO4_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO5_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO5_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO6_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO6_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO7_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO7_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO8_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO8_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO9_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO9_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO10_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO10_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO11_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO11_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO12_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO12_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO13_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO13_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO14_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO14_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_ALGO15_TENSOR_OP.0 as i64, "CUBLAS_GEMM_ALGO15_TENSOR_OP"),
+                (Self::CUBLAS_GEMM_AUTOTUNE.0 as i64, "CUBLAS_GEMM_AUTOTUNE"),
+            ],
+        )
     }
 }
 impl cublasMath_t {
@@ -481,19 +506,23 @@ impl cublasMath_t {
 pub struct cublasMath_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasMath_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_DEFAULT_MATH => "CUBLAS_DEFAULT_MATH",
-            Self::CUBLAS_TENSOR_OP_MATH => "CUBLAS_TENSOR_OP_MATH",
-            Self::CUBLAS_PEDANTIC_MATH => "CUBLAS_PEDANTIC_MATH",
-            Self::CUBLAS_TF32_TENSOR_OP_MATH => "CUBLAS_TF32_TENSOR_OP_MATH",
-            Self::CUBLAS_FP32_EMULATED_BF16X9_MATH => "CUBLAS_FP32_EMULATED_BF16X9_MATH",
-            Self::CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH => "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH",
-            Self::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION => {
-                "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION"
-            }
-            Self(value) => return ::core::write!(formatter, "cublasMath_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasMath_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_DEFAULT_MATH.0 as i64, "CUBLAS_DEFAULT_MATH"),
+                (Self::CUBLAS_TENSOR_OP_MATH.0 as i64, "CUBLAS_TENSOR_OP_MATH"),
+                (Self::CUBLAS_PEDANTIC_MATH.0 as i64, "CUBLAS_PEDANTIC_MATH"),
+                (Self::CUBLAS_TF32_TENSOR_OP_MATH.0 as i64, "CUBLAS_TF32_TENSOR_OP_MATH"),
+                (Self::CUBLAS_FP32_EMULATED_BF16X9_MATH.0 as i64, "CUBLAS_FP32_EMULATED_BF16X9_MATH"),
+                (Self::CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH.0 as i64, "CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH"),
+                (
+                    Self::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION.0 as i64,
+                    "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION",
+                ),
+            ],
+        )
     }
 }
 pub use self::cudaDataType as cublasDataType_t;
@@ -517,25 +546,26 @@ impl cublasComputeType_t {
 pub struct cublasComputeType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasComputeType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_COMPUTE_16F => "CUBLAS_COMPUTE_16F",
-            Self::CUBLAS_COMPUTE_16F_PEDANTIC => "CUBLAS_COMPUTE_16F_PEDANTIC",
-            Self::CUBLAS_COMPUTE_32F => "CUBLAS_COMPUTE_32F",
-            Self::CUBLAS_COMPUTE_32F_PEDANTIC => "CUBLAS_COMPUTE_32F_PEDANTIC",
-            Self::CUBLAS_COMPUTE_32F_FAST_16F => "CUBLAS_COMPUTE_32F_FAST_16F",
-            Self::CUBLAS_COMPUTE_32F_FAST_16BF => "CUBLAS_COMPUTE_32F_FAST_16BF",
-            Self::CUBLAS_COMPUTE_32F_FAST_TF32 => "CUBLAS_COMPUTE_32F_FAST_TF32",
-            Self::CUBLAS_COMPUTE_32F_EMULATED_16BFX9 => "CUBLAS_COMPUTE_32F_EMULATED_16BFX9",
-            Self::CUBLAS_COMPUTE_64F => "CUBLAS_COMPUTE_64F",
-            Self::CUBLAS_COMPUTE_64F_PEDANTIC => "CUBLAS_COMPUTE_64F_PEDANTIC",
-            Self::CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT => "CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT",
-            Self::CUBLAS_COMPUTE_32I => "CUBLAS_COMPUTE_32I",
-            Self::CUBLAS_COMPUTE_32I_PEDANTIC => "CUBLAS_COMPUTE_32I_PEDANTIC",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasComputeType_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasComputeType_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_COMPUTE_16F.0 as i64, "CUBLAS_COMPUTE_16F"),
+                (Self::CUBLAS_COMPUTE_16F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_16F_PEDANTIC"),
+                (Self::CUBLAS_COMPUTE_32F.0 as i64, "CUBLAS_COMPUTE_32F"),
+                (Self::CUBLAS_COMPUTE_32F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_32F_PEDANTIC"),
+                (Self::CUBLAS_COMPUTE_32F_FAST_16F.0 as i64, "CUBLAS_COMPUTE_32F_FAST_16F"),
+                (Self::CUBLAS_COMPUTE_32F_FAST_16BF.0 as i64, "CUBLAS_COMPUTE_32F_FAST_16BF"),
+                (Self::CUBLAS_COMPUTE_32F_FAST_TF32.0 as i64, "CUBLAS_COMPUTE_32F_FAST_TF32"),
+                (Self::CUBLAS_COMPUTE_32F_EMULATED_16BFX9.0 as i64, "CUBLAS_COMPUTE_32F_EMULATED_16BFX9"),
+                (Self::CUBLAS_COMPUTE_64F.0 as i64, "CUBLAS_COMPUTE_64F"),
+                (Self::CUBLAS_COMPUTE_64F_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_64F_PEDANTIC"),
+                (Self::CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT.0 as i64, "CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT"),
+                (Self::CUBLAS_COMPUTE_32I.0 as i64, "CUBLAS_COMPUTE_32I"),
+                (Self::CUBLAS_COMPUTE_32I_PEDANTIC.0 as i64, "CUBLAS_COMPUTE_32I_PEDANTIC"),
+            ],
+        )
     }
 }
 impl cublasEmulationStrategy_t {
@@ -548,15 +578,16 @@ impl cublasEmulationStrategy_t {
 pub struct cublasEmulationStrategy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasEmulationStrategy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLAS_EMULATION_STRATEGY_DEFAULT => "CUBLAS_EMULATION_STRATEGY_DEFAULT",
-            Self::CUBLAS_EMULATION_STRATEGY_PERFORMANT => "CUBLAS_EMULATION_STRATEGY_PERFORMANT",
-            Self::CUBLAS_EMULATION_STRATEGY_EAGER => "CUBLAS_EMULATION_STRATEGY_EAGER",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasEmulationStrategy_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasEmulationStrategy_t",
+            self.0.into(),
+            &[
+                (Self::CUBLAS_EMULATION_STRATEGY_DEFAULT.0 as i64, "CUBLAS_EMULATION_STRATEGY_DEFAULT"),
+                (Self::CUBLAS_EMULATION_STRATEGY_PERFORMANT.0 as i64, "CUBLAS_EMULATION_STRATEGY_PERFORMANT"),
+                (Self::CUBLAS_EMULATION_STRATEGY_EAGER.0 as i64, "CUBLAS_EMULATION_STRATEGY_EAGER"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -1296,659 +1327,660 @@ impl cublasLtMatmulTile_t {
 pub struct cublasLtMatmulTile_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulTile_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_TILE_UNDEFINED => "CUBLASLT_MATMUL_TILE_UNDEFINED",
-            Self::CUBLASLT_MATMUL_TILE_8x8 => "CUBLASLT_MATMUL_TILE_8x8",
-            Self::CUBLASLT_MATMUL_TILE_8x16 => "CUBLASLT_MATMUL_TILE_8x16",
-            Self::CUBLASLT_MATMUL_TILE_16x8 => "CUBLASLT_MATMUL_TILE_16x8",
-            Self::CUBLASLT_MATMUL_TILE_8x32 => "CUBLASLT_MATMUL_TILE_8x32",
-            Self::CUBLASLT_MATMUL_TILE_16x16 => "CUBLASLT_MATMUL_TILE_16x16",
-            Self::CUBLASLT_MATMUL_TILE_32x8 => "CUBLASLT_MATMUL_TILE_32x8",
-            Self::CUBLASLT_MATMUL_TILE_8x64 => "CUBLASLT_MATMUL_TILE_8x64",
-            Self::CUBLASLT_MATMUL_TILE_16x32 => "CUBLASLT_MATMUL_TILE_16x32",
-            Self::CUBLASLT_MATMUL_TILE_32x16 => "CUBLASLT_MATMUL_TILE_32x16",
-            Self::CUBLASLT_MATMUL_TILE_64x8 => "CUBLASLT_MATMUL_TILE_64x8",
-            Self::CUBLASLT_MATMUL_TILE_32x32 => "CUBLASLT_MATMUL_TILE_32x32",
-            Self::CUBLASLT_MATMUL_TILE_32x64 => "CUBLASLT_MATMUL_TILE_32x64",
-            Self::CUBLASLT_MATMUL_TILE_64x32 => "CUBLASLT_MATMUL_TILE_64x32",
-            Self::CUBLASLT_MATMUL_TILE_32x128 => "CUBLASLT_MATMUL_TILE_32x128",
-            Self::CUBLASLT_MATMUL_TILE_64x64 => "CUBLASLT_MATMUL_TILE_64x64",
-            Self::CUBLASLT_MATMUL_TILE_128x32 => "CUBLASLT_MATMUL_TILE_128x32",
-            Self::CUBLASLT_MATMUL_TILE_64x128 => "CUBLASLT_MATMUL_TILE_64x128",
-            Self::CUBLASLT_MATMUL_TILE_128x64 => "CUBLASLT_MATMUL_TILE_128x64",
-            Self::CUBLASLT_MATMUL_TILE_64x256 => "CUBLASLT_MATMUL_TILE_64x256",
-            Self::CUBLASLT_MATMUL_TILE_128x128 => "CUBLASLT_MATMUL_TILE_128x128",
-            Self::CUBLASLT_MATMUL_TILE_256x64 => "CUBLASLT_MATMUL_TILE_256x64",
-            Self::CUBLASLT_MATMUL_TILE_64x512 => "CUBLASLT_MATMUL_TILE_64x512",
-            Self::CUBLASLT_MATMUL_TILE_128x256 => "CUBLASLT_MATMUL_TILE_128x256",
-            Self::CUBLASLT_MATMUL_TILE_256x128 => "CUBLASLT_MATMUL_TILE_256x128",
-            Self::CUBLASLT_MATMUL_TILE_512x64 => "CUBLASLT_MATMUL_TILE_512x64",
-            Self::CUBLASLT_MATMUL_TILE_64x96 => "CUBLASLT_MATMUL_TILE_64x96",
-            Self::CUBLASLT_MATMUL_TILE_96x64 => "CUBLASLT_MATMUL_TILE_96x64",
-            Self::CUBLASLT_MATMUL_TILE_96x128 => "CUBLASLT_MATMUL_TILE_96x128",
-            Self::CUBLASLT_MATMUL_TILE_128x160 => "CUBLASLT_MATMUL_TILE_128x160",
-            Self::CUBLASLT_MATMUL_TILE_160x128 => "CUBLASLT_MATMUL_TILE_160x128",
-            Self::CUBLASLT_MATMUL_TILE_192x128 => "CUBLASLT_MATMUL_TILE_192x128",
-            Self::CUBLASLT_MATMUL_TILE_128x192 => "CUBLASLT_MATMUL_TILE_128x192",
-            Self::CUBLASLT_MATMUL_TILE_128x96 => "CUBLASLT_MATMUL_TILE_128x96",
-            Self::CUBLASLT_MATMUL_TILE_32x256 => "CUBLASLT_MATMUL_TILE_32x256",
-            Self::CUBLASLT_MATMUL_TILE_256x32 => "CUBLASLT_MATMUL_TILE_256x32",
-            Self::CUBLASLT_MATMUL_TILE_8x128 => "CUBLASLT_MATMUL_TILE_8x128",
-            Self::CUBLASLT_MATMUL_TILE_8x192 => "CUBLASLT_MATMUL_TILE_8x192",
-            Self::CUBLASLT_MATMUL_TILE_8x256 => "CUBLASLT_MATMUL_TILE_8x256",
-            Self::CUBLASLT_MATMUL_TILE_8x320 => "CUBLASLT_MATMUL_TILE_8x320",
-            Self::CUBLASLT_MATMUL_TILE_8x384 => "CUBLASLT_MATMUL_TILE_8x384",
-            Self::CUBLASLT_MATMUL_TILE_8x448 => "CUBLASLT_MATMUL_TILE_8x448",
-            Self::CUBLASLT_MATMUL_TILE_8x512 => "CUBLASLT_MATMUL_TILE_8x512",
-            Self::CUBLASLT_MATMUL_TILE_8x576 => "CUBLASLT_MATMUL_TILE_8x576",
-            Self::CUBLASLT_MATMUL_TILE_8x640 => "CUBLASLT_MATMUL_TILE_8x640",
-            Self::CUBLASLT_MATMUL_TILE_8x704 => "CUBLASLT_MATMUL_TILE_8x704",
-            Self::CUBLASLT_MATMUL_TILE_8x768 => "CUBLASLT_MATMUL_TILE_8x768",
-            Self::CUBLASLT_MATMUL_TILE_16x64 => "CUBLASLT_MATMUL_TILE_16x64",
-            Self::CUBLASLT_MATMUL_TILE_16x128 => "CUBLASLT_MATMUL_TILE_16x128",
-            Self::CUBLASLT_MATMUL_TILE_16x192 => "CUBLASLT_MATMUL_TILE_16x192",
-            Self::CUBLASLT_MATMUL_TILE_16x256 => "CUBLASLT_MATMUL_TILE_16x256",
-            Self::CUBLASLT_MATMUL_TILE_16x320 => "CUBLASLT_MATMUL_TILE_16x320",
-            Self::CUBLASLT_MATMUL_TILE_16x384 => "CUBLASLT_MATMUL_TILE_16x384",
-            Self::CUBLASLT_MATMUL_TILE_16x448 => "CUBLASLT_MATMUL_TILE_16x448",
-            Self::CUBLASLT_MATMUL_TILE_16x512 => "CUBLASLT_MATMUL_TILE_16x512",
-            Self::CUBLASLT_MATMUL_TILE_16x576 => "CUBLASLT_MATMUL_TILE_16x576",
-            Self::CUBLASLT_MATMUL_TILE_16x640 => "CUBLASLT_MATMUL_TILE_16x640",
-            Self::CUBLASLT_MATMUL_TILE_16x704 => "CUBLASLT_MATMUL_TILE_16x704",
-            Self::CUBLASLT_MATMUL_TILE_16x768 => "CUBLASLT_MATMUL_TILE_16x768",
-            Self::CUBLASLT_MATMUL_TILE_24x64 => "CUBLASLT_MATMUL_TILE_24x64",
-            Self::CUBLASLT_MATMUL_TILE_24x128 => "CUBLASLT_MATMUL_TILE_24x128",
-            Self::CUBLASLT_MATMUL_TILE_24x192 => "CUBLASLT_MATMUL_TILE_24x192",
-            Self::CUBLASLT_MATMUL_TILE_24x256 => "CUBLASLT_MATMUL_TILE_24x256",
-            Self::CUBLASLT_MATMUL_TILE_24x320 => "CUBLASLT_MATMUL_TILE_24x320",
-            Self::CUBLASLT_MATMUL_TILE_24x384 => "CUBLASLT_MATMUL_TILE_24x384",
-            Self::CUBLASLT_MATMUL_TILE_24x448 => "CUBLASLT_MATMUL_TILE_24x448",
-            Self::CUBLASLT_MATMUL_TILE_24x512 => "CUBLASLT_MATMUL_TILE_24x512",
-            Self::CUBLASLT_MATMUL_TILE_24x576 => "CUBLASLT_MATMUL_TILE_24x576",
-            Self::CUBLASLT_MATMUL_TILE_24x640 => "CUBLASLT_MATMUL_TILE_24x640",
-            Self::CUBLASLT_MATMUL_TILE_24x704 => "CUBLASLT_MATMUL_TILE_24x704",
-            Self::CUBLASLT_MATMUL_TILE_24x768 => "CUBLASLT_MATMUL_TILE_24x768",
-            Self::CUBLASLT_MATMUL_TILE_32x192 => "CUBLASLT_MATMUL_TILE_32x192",
-            Self::CUBLASLT_MATMUL_TILE_32x320 => "CUBLASLT_MATMUL_TILE_32x320",
-            Self::CUBLASLT_MATMUL_TILE_32x384 => "CUBLASLT_MATMUL_TILE_32x384",
-            Self::CUBLASLT_MATMUL_TILE_32x448 => "CUBLASLT_MATMUL_TILE_32x448",
-            Self::CUBLASLT_MATMUL_TILE_32x512 => "CUBLASLT_MATMUL_TILE_32x512",
-            Self::CUBLASLT_MATMUL_TILE_32x576 => "CUBLASLT_MATMUL_TILE_32x576",
-            Self::CUBLASLT_MATMUL_TILE_32x640 => "CUBLASLT_MATMUL_TILE_32x640",
-            Self::CUBLASLT_MATMUL_TILE_32x704 => "CUBLASLT_MATMUL_TILE_32x704",
-            Self::CUBLASLT_MATMUL_TILE_32x768 => "CUBLASLT_MATMUL_TILE_32x768",
-            Self::CUBLASLT_MATMUL_TILE_40x64 => "CUBLASLT_MATMUL_TILE_40x64",
-            Self::CUBLASLT_MATMUL_TILE_40x128 => "CUBLASLT_MATMUL_TILE_40x128",
-            Self::CUBLASLT_MATMUL_TILE_40x192 => "CUBLASLT_MATMUL_TILE_40x192",
-            Self::CUBLASLT_MATMUL_TILE_40x256 => "CUBLASLT_MATMUL_TILE_40x256",
-            Self::CUBLASLT_MATMUL_TILE_40x320 => "CUBLASLT_MATMUL_TILE_40x320",
-            Self::CUBLASLT_MATMUL_TILE_40x384 => "CUBLASLT_MATMUL_TILE_40x384",
-            Self::CUBLASLT_MATMUL_TILE_40x448 => "CUBLASLT_MATMUL_TILE_40x448",
-            Self::CUBLASLT_MATMUL_TILE_40x512 => "CUBLASLT_MATMUL_TILE_40x512",
-            Self::CUBLASLT_MATMUL_TILE_40x576 => "CUBLASLT_MATMUL_TILE_40x576",
-            Self::CUBLASLT_MATMUL_TILE_40x640 => "CUBLASLT_MATMUL_TILE_40x640",
-            Self::CUBLASLT_MATMUL_TILE_40x704 => "CUBLASLT_MATMUL_TILE_40x704",
-            Self::CUBLASLT_MATMUL_TILE_40x768 => "CUBLASLT_MATMUL_TILE_40x768",
-            Self::CUBLASLT_MATMUL_TILE_48x64 => "CUBLASLT_MATMUL_TILE_48x64",
-            Self::CUBLASLT_MATMUL_TILE_48x128 => "CUBLASLT_MATMUL_TILE_48x128",
-            Self::CUBLASLT_MATMUL_TILE_48x192 => "CUBLASLT_MATMUL_TILE_48x192",
-            Self::CUBLASLT_MATMUL_TILE_48x256 => "CUBLASLT_MATMUL_TILE_48x256",
-            Self::CUBLASLT_MATMUL_TILE_48x320 => "CUBLASLT_MATMUL_TILE_48x320",
-            Self::CUBLASLT_MATMUL_TILE_48x384 => "CUBLASLT_MATMUL_TILE_48x384",
-            Self::CUBLASLT_MATMUL_TILE_48x448 => "CUBLASLT_MATMUL_TILE_48x448",
-            Self::CUBLASLT_MATMUL_TILE_48x512 => "CUBLASLT_MATMUL_TILE_48x512",
-            Self::CUBLASLT_MATMUL_TILE_48x576 => "CUBLASLT_MATMUL_TILE_48x576",
-            Self::CUBLASLT_MATMUL_TILE_48x640 => "CUBLASLT_MATMUL_TILE_48x640",
-            Self::CUBLASLT_MATMUL_TILE_48x704 => "CUBLASLT_MATMUL_TILE_48x704",
-            Self::CUBLASLT_MATMUL_TILE_48x768 => "CUBLASLT_MATMUL_TILE_48x768",
-            Self::CUBLASLT_MATMUL_TILE_56x64 => "CUBLASLT_MATMUL_TILE_56x64",
-            Self::CUBLASLT_MATMUL_TILE_56x128 => "CUBLASLT_MATMUL_TILE_56x128",
-            Self::CUBLASLT_MATMUL_TILE_56x192 => "CUBLASLT_MATMUL_TILE_56x192",
-            Self::CUBLASLT_MATMUL_TILE_56x256 => "CUBLASLT_MATMUL_TILE_56x256",
-            Self::CUBLASLT_MATMUL_TILE_56x320 => "CUBLASLT_MATMUL_TILE_56x320",
-            Self::CUBLASLT_MATMUL_TILE_56x384 => "CUBLASLT_MATMUL_TILE_56x384",
-            Self::CUBLASLT_MATMUL_TILE_56x448 => "CUBLASLT_MATMUL_TILE_56x448",
-            Self::CUBLASLT_MATMUL_TILE_56x512 => "CUBLASLT_MATMUL_TILE_56x512",
-            Self::CUBLASLT_MATMUL_TILE_56x576 => "CUBLASLT_MATMUL_TILE_56x576",
-            Self::CUBLASLT_MATMUL_TILE_56x640 => "CUBLASLT_MATMUL_TILE_56x640",
-            Self::CUBLASLT_MATMUL_TILE_56x704 => "CUBLASLT_MATMUL_TILE_56x704",
-            Self::CUBLASLT_MATMUL_TILE_56x768 => "CUBLASLT_MATMUL_TILE_56x768",
-            Self::CUBLASLT_MATMUL_TILE_64x192 => "CUBLASLT_MATMUL_TILE_64x192",
-            Self::CUBLASLT_MATMUL_TILE_64x320 => "CUBLASLT_MATMUL_TILE_64x320",
-            Self::CUBLASLT_MATMUL_TILE_64x384 => "CUBLASLT_MATMUL_TILE_64x384",
-            Self::CUBLASLT_MATMUL_TILE_64x448 => "CUBLASLT_MATMUL_TILE_64x448",
-            Self::CUBLASLT_MATMUL_TILE_64x576 => "CUBLASLT_MATMUL_TILE_64x576",
-            Self::CUBLASLT_MATMUL_TILE_64x640 => "CUBLASLT_MATMUL_TILE_64x640",
-            Self::CUBLASLT_MATMUL_TILE_64x704 => "CUBLASLT_MATMUL_TILE_64x704",
-            Self::CUBLASLT_MATMUL_TILE_64x768 => "CUBLASLT_MATMUL_TILE_64x768",
-            Self::CUBLASLT_MATMUL_TILE_72x64 => "CUBLASLT_MATMUL_TILE_72x64",
-            Self::CUBLASLT_MATMUL_TILE_72x128 => "CUBLASLT_MATMUL_TILE_72x128",
-            Self::CUBLASLT_MATMUL_TILE_72x192 => "CUBLASLT_MATMUL_TILE_72x192",
-            Self::CUBLASLT_MATMUL_TILE_72x256 => "CUBLASLT_MATMUL_TILE_72x256",
-            Self::CUBLASLT_MATMUL_TILE_72x320 => "CUBLASLT_MATMUL_TILE_72x320",
-            Self::CUBLASLT_MATMUL_TILE_72x384 => "CUBLASLT_MATMUL_TILE_72x384",
-            Self::CUBLASLT_MATMUL_TILE_72x448 => "CUBLASLT_MATMUL_TILE_72x448",
-            Self::CUBLASLT_MATMUL_TILE_72x512 => "CUBLASLT_MATMUL_TILE_72x512",
-            Self::CUBLASLT_MATMUL_TILE_72x576 => "CUBLASLT_MATMUL_TILE_72x576",
-            Self::CUBLASLT_MATMUL_TILE_72x640 => "CUBLASLT_MATMUL_TILE_72x640",
-            Self::CUBLASLT_MATMUL_TILE_80x64 => "CUBLASLT_MATMUL_TILE_80x64",
-            Self::CUBLASLT_MATMUL_TILE_80x128 => "CUBLASLT_MATMUL_TILE_80x128",
-            Self::CUBLASLT_MATMUL_TILE_80x192 => "CUBLASLT_MATMUL_TILE_80x192",
-            Self::CUBLASLT_MATMUL_TILE_80x256 => "CUBLASLT_MATMUL_TILE_80x256",
-            Self::CUBLASLT_MATMUL_TILE_80x320 => "CUBLASLT_MATMUL_TILE_80x320",
-            Self::CUBLASLT_MATMUL_TILE_80x384 => "CUBLASLT_MATMUL_TILE_80x384",
-            Self::CUBLASLT_MATMUL_TILE_80x448 => "CUBLASLT_MATMUL_TILE_80x448",
-            Self::CUBLASLT_MATMUL_TILE_80x512 => "CUBLASLT_MATMUL_TILE_80x512",
-            Self::CUBLASLT_MATMUL_TILE_80x576 => "CUBLASLT_MATMUL_TILE_80x576",
-            Self::CUBLASLT_MATMUL_TILE_88x64 => "CUBLASLT_MATMUL_TILE_88x64",
-            Self::CUBLASLT_MATMUL_TILE_88x128 => "CUBLASLT_MATMUL_TILE_88x128",
-            Self::CUBLASLT_MATMUL_TILE_88x192 => "CUBLASLT_MATMUL_TILE_88x192",
-            Self::CUBLASLT_MATMUL_TILE_88x256 => "CUBLASLT_MATMUL_TILE_88x256",
-            Self::CUBLASLT_MATMUL_TILE_88x320 => "CUBLASLT_MATMUL_TILE_88x320",
-            Self::CUBLASLT_MATMUL_TILE_88x384 => "CUBLASLT_MATMUL_TILE_88x384",
-            Self::CUBLASLT_MATMUL_TILE_88x448 => "CUBLASLT_MATMUL_TILE_88x448",
-            Self::CUBLASLT_MATMUL_TILE_88x512 => "CUBLASLT_MATMUL_TILE_88x512",
-            Self::CUBLASLT_MATMUL_TILE_96x192 => "CUBLASLT_MATMUL_TILE_96x192",
-            Self::CUBLASLT_MATMUL_TILE_96x256 => "CUBLASLT_MATMUL_TILE_96x256",
-            Self::CUBLASLT_MATMUL_TILE_96x320 => "CUBLASLT_MATMUL_TILE_96x320",
-            Self::CUBLASLT_MATMUL_TILE_96x384 => "CUBLASLT_MATMUL_TILE_96x384",
-            Self::CUBLASLT_MATMUL_TILE_96x448 => "CUBLASLT_MATMUL_TILE_96x448",
-            Self::CUBLASLT_MATMUL_TILE_96x512 => "CUBLASLT_MATMUL_TILE_96x512",
-            Self::CUBLASLT_MATMUL_TILE_104x64 => "CUBLASLT_MATMUL_TILE_104x64",
-            Self::CUBLASLT_MATMUL_TILE_104x128 => "CUBLASLT_MATMUL_TILE_104x128",
-            Self::CUBLASLT_MATMUL_TILE_104x192 => "CUBLASLT_MATMUL_TILE_104x192",
-            Self::CUBLASLT_MATMUL_TILE_104x256 => "CUBLASLT_MATMUL_TILE_104x256",
-            Self::CUBLASLT_MATMUL_TILE_104x320 => "CUBLASLT_MATMUL_TILE_104x320",
-            Self::CUBLASLT_MATMUL_TILE_104x384 => "CUBLASLT_MATMUL_TILE_104x384",
-            Self::CUBLASLT_MATMUL_TILE_104x448 => "CUBLASLT_MATMUL_TILE_104x448",
-            Self::CUBLASLT_MATMUL_TILE_112x64 => "CUBLASLT_MATMUL_TILE_112x64",
-            Self::CUBLASLT_MATMUL_TILE_112x128 => "CUBLASLT_MATMUL_TILE_112x128",
-            Self::CUBLASLT_MATMUL_TILE_112x192 => "CUBLASLT_MATMUL_TILE_112x192",
-            Self::CUBLASLT_MATMUL_TILE_112x256 => "CUBLASLT_MATMUL_TILE_112x256",
-            Self::CUBLASLT_MATMUL_TILE_112x320 => "CUBLASLT_MATMUL_TILE_112x320",
-            Self::CUBLASLT_MATMUL_TILE_112x384 => "CUBLASLT_MATMUL_TILE_112x384",
-            Self::CUBLASLT_MATMUL_TILE_120x64 => "CUBLASLT_MATMUL_TILE_120x64",
-            Self::CUBLASLT_MATMUL_TILE_120x128 => "CUBLASLT_MATMUL_TILE_120x128",
-            Self::CUBLASLT_MATMUL_TILE_120x192 => "CUBLASLT_MATMUL_TILE_120x192",
-            Self::CUBLASLT_MATMUL_TILE_120x256 => "CUBLASLT_MATMUL_TILE_120x256",
-            Self::CUBLASLT_MATMUL_TILE_120x320 => "CUBLASLT_MATMUL_TILE_120x320",
-            Self::CUBLASLT_MATMUL_TILE_120x384 => "CUBLASLT_MATMUL_TILE_120x384",
-            Self::CUBLASLT_MATMUL_TILE_128x320 => "CUBLASLT_MATMUL_TILE_128x320",
-            Self::CUBLASLT_MATMUL_TILE_128x384 => "CUBLASLT_MATMUL_TILE_128x384",
-            Self::CUBLASLT_MATMUL_TILE_136x64 => "CUBLASLT_MATMUL_TILE_136x64",
-            Self::CUBLASLT_MATMUL_TILE_136x128 => "CUBLASLT_MATMUL_TILE_136x128",
-            Self::CUBLASLT_MATMUL_TILE_136x192 => "CUBLASLT_MATMUL_TILE_136x192",
-            Self::CUBLASLT_MATMUL_TILE_136x256 => "CUBLASLT_MATMUL_TILE_136x256",
-            Self::CUBLASLT_MATMUL_TILE_136x320 => "CUBLASLT_MATMUL_TILE_136x320",
-            Self::CUBLASLT_MATMUL_TILE_144x64 => "CUBLASLT_MATMUL_TILE_144x64",
-            Self::CUBLASLT_MATMUL_TILE_144x128 => "CUBLASLT_MATMUL_TILE_144x128",
-            Self::CUBLASLT_MATMUL_TILE_144x192 => "CUBLASLT_MATMUL_TILE_144x192",
-            Self::CUBLASLT_MATMUL_TILE_144x256 => "CUBLASLT_MATMUL_TILE_144x256",
-            Self::CUBLASLT_MATMUL_TILE_144x320 => "CUBLASLT_MATMUL_TILE_144x320",
-            Self::CUBLASLT_MATMUL_TILE_152x64 => "CUBLASLT_MATMUL_TILE_152x64",
-            Self::CUBLASLT_MATMUL_TILE_152x128 => "CUBLASLT_MATMUL_TILE_152x128",
-            Self::CUBLASLT_MATMUL_TILE_152x192 => "CUBLASLT_MATMUL_TILE_152x192",
-            Self::CUBLASLT_MATMUL_TILE_152x256 => "CUBLASLT_MATMUL_TILE_152x256",
-            Self::CUBLASLT_MATMUL_TILE_152x320 => "CUBLASLT_MATMUL_TILE_152x320",
-            Self::CUBLASLT_MATMUL_TILE_160x64 => "CUBLASLT_MATMUL_TILE_160x64",
-            Self::CUBLASLT_MATMUL_TILE_160x192 => "CUBLASLT_MATMUL_TILE_160x192",
-            Self::CUBLASLT_MATMUL_TILE_160x256 => "CUBLASLT_MATMUL_TILE_160x256",
-            Self::CUBLASLT_MATMUL_TILE_168x64 => "CUBLASLT_MATMUL_TILE_168x64",
-            Self::CUBLASLT_MATMUL_TILE_168x128 => "CUBLASLT_MATMUL_TILE_168x128",
-            Self::CUBLASLT_MATMUL_TILE_168x192 => "CUBLASLT_MATMUL_TILE_168x192",
-            Self::CUBLASLT_MATMUL_TILE_168x256 => "CUBLASLT_MATMUL_TILE_168x256",
-            Self::CUBLASLT_MATMUL_TILE_176x64 => "CUBLASLT_MATMUL_TILE_176x64",
-            Self::CUBLASLT_MATMUL_TILE_176x128 => "CUBLASLT_MATMUL_TILE_176x128",
-            Self::CUBLASLT_MATMUL_TILE_176x192 => "CUBLASLT_MATMUL_TILE_176x192",
-            Self::CUBLASLT_MATMUL_TILE_176x256 => "CUBLASLT_MATMUL_TILE_176x256",
-            Self::CUBLASLT_MATMUL_TILE_184x64 => "CUBLASLT_MATMUL_TILE_184x64",
-            Self::CUBLASLT_MATMUL_TILE_184x128 => "CUBLASLT_MATMUL_TILE_184x128",
-            Self::CUBLASLT_MATMUL_TILE_184x192 => "CUBLASLT_MATMUL_TILE_184x192",
-            Self::CUBLASLT_MATMUL_TILE_184x256 => "CUBLASLT_MATMUL_TILE_184x256",
-            Self::CUBLASLT_MATMUL_TILE_192x64 => "CUBLASLT_MATMUL_TILE_192x64",
-            Self::CUBLASLT_MATMUL_TILE_192x192 => "CUBLASLT_MATMUL_TILE_192x192",
-            Self::CUBLASLT_MATMUL_TILE_192x256 => "CUBLASLT_MATMUL_TILE_192x256",
-            Self::CUBLASLT_MATMUL_TILE_200x64 => "CUBLASLT_MATMUL_TILE_200x64",
-            Self::CUBLASLT_MATMUL_TILE_200x128 => "CUBLASLT_MATMUL_TILE_200x128",
-            Self::CUBLASLT_MATMUL_TILE_200x192 => "CUBLASLT_MATMUL_TILE_200x192",
-            Self::CUBLASLT_MATMUL_TILE_208x64 => "CUBLASLT_MATMUL_TILE_208x64",
-            Self::CUBLASLT_MATMUL_TILE_208x128 => "CUBLASLT_MATMUL_TILE_208x128",
-            Self::CUBLASLT_MATMUL_TILE_208x192 => "CUBLASLT_MATMUL_TILE_208x192",
-            Self::CUBLASLT_MATMUL_TILE_216x64 => "CUBLASLT_MATMUL_TILE_216x64",
-            Self::CUBLASLT_MATMUL_TILE_216x128 => "CUBLASLT_MATMUL_TILE_216x128",
-            Self::CUBLASLT_MATMUL_TILE_216x192 => "CUBLASLT_MATMUL_TILE_216x192",
-            Self::CUBLASLT_MATMUL_TILE_224x64 => "CUBLASLT_MATMUL_TILE_224x64",
-            Self::CUBLASLT_MATMUL_TILE_224x128 => "CUBLASLT_MATMUL_TILE_224x128",
-            Self::CUBLASLT_MATMUL_TILE_224x192 => "CUBLASLT_MATMUL_TILE_224x192",
-            Self::CUBLASLT_MATMUL_TILE_232x64 => "CUBLASLT_MATMUL_TILE_232x64",
-            Self::CUBLASLT_MATMUL_TILE_232x128 => "CUBLASLT_MATMUL_TILE_232x128",
-            Self::CUBLASLT_MATMUL_TILE_232x192 => "CUBLASLT_MATMUL_TILE_232x192",
-            Self::CUBLASLT_MATMUL_TILE_240x64 => "CUBLASLT_MATMUL_TILE_240x64",
-            Self::CUBLASLT_MATMUL_TILE_240x128 => "CUBLASLT_MATMUL_TILE_240x128",
-            Self::CUBLASLT_MATMUL_TILE_240x192 => "CUBLASLT_MATMUL_TILE_240x192",
-            Self::CUBLASLT_MATMUL_TILE_248x64 => "CUBLASLT_MATMUL_TILE_248x64",
-            Self::CUBLASLT_MATMUL_TILE_248x128 => "CUBLASLT_MATMUL_TILE_248x128",
-            Self::CUBLASLT_MATMUL_TILE_248x192 => "CUBLASLT_MATMUL_TILE_248x192",
-            Self::CUBLASLT_MATMUL_TILE_256x192 => "CUBLASLT_MATMUL_TILE_256x192",
-            Self::CUBLASLT_MATMUL_TILE_264x64 => "CUBLASLT_MATMUL_TILE_264x64",
-            Self::CUBLASLT_MATMUL_TILE_264x128 => "CUBLASLT_MATMUL_TILE_264x128",
-            Self::CUBLASLT_MATMUL_TILE_272x64 => "CUBLASLT_MATMUL_TILE_272x64",
-            Self::CUBLASLT_MATMUL_TILE_272x128 => "CUBLASLT_MATMUL_TILE_272x128",
-            Self::CUBLASLT_MATMUL_TILE_280x64 => "CUBLASLT_MATMUL_TILE_280x64",
-            Self::CUBLASLT_MATMUL_TILE_280x128 => "CUBLASLT_MATMUL_TILE_280x128",
-            Self::CUBLASLT_MATMUL_TILE_288x64 => "CUBLASLT_MATMUL_TILE_288x64",
-            Self::CUBLASLT_MATMUL_TILE_288x128 => "CUBLASLT_MATMUL_TILE_288x128",
-            Self::CUBLASLT_MATMUL_TILE_296x64 => "CUBLASLT_MATMUL_TILE_296x64",
-            Self::CUBLASLT_MATMUL_TILE_296x128 => "CUBLASLT_MATMUL_TILE_296x128",
-            Self::CUBLASLT_MATMUL_TILE_304x64 => "CUBLASLT_MATMUL_TILE_304x64",
-            Self::CUBLASLT_MATMUL_TILE_304x128 => "CUBLASLT_MATMUL_TILE_304x128",
-            Self::CUBLASLT_MATMUL_TILE_312x64 => "CUBLASLT_MATMUL_TILE_312x64",
-            Self::CUBLASLT_MATMUL_TILE_312x128 => "CUBLASLT_MATMUL_TILE_312x128",
-            Self::CUBLASLT_MATMUL_TILE_320x64 => "CUBLASLT_MATMUL_TILE_320x64",
-            Self::CUBLASLT_MATMUL_TILE_320x128 => "CUBLASLT_MATMUL_TILE_320x128",
-            Self::CUBLASLT_MATMUL_TILE_328x64 => "CUBLASLT_MATMUL_TILE_328x64",
-            Self::CUBLASLT_MATMUL_TILE_328x128 => "CUBLASLT_MATMUL_TILE_328x128",
-            Self::CUBLASLT_MATMUL_TILE_336x64 => "CUBLASLT_MATMUL_TILE_336x64",
-            Self::CUBLASLT_MATMUL_TILE_336x128 => "CUBLASLT_MATMUL_TILE_336x128",
-            Self::CUBLASLT_MATMUL_TILE_344x64 => "CUBLASLT_MATMUL_TILE_344x64",
-            Self::CUBLASLT_MATMUL_TILE_344x128 => "CUBLASLT_MATMUL_TILE_344x128",
-            Self::CUBLASLT_MATMUL_TILE_352x64 => "CUBLASLT_MATMUL_TILE_352x64",
-            Self::CUBLASLT_MATMUL_TILE_352x128 => "CUBLASLT_MATMUL_TILE_352x128",
-            Self::CUBLASLT_MATMUL_TILE_360x64 => "CUBLASLT_MATMUL_TILE_360x64",
-            Self::CUBLASLT_MATMUL_TILE_360x128 => "CUBLASLT_MATMUL_TILE_360x128",
-            Self::CUBLASLT_MATMUL_TILE_368x64 => "CUBLASLT_MATMUL_TILE_368x64",
-            Self::CUBLASLT_MATMUL_TILE_368x128 => "CUBLASLT_MATMUL_TILE_368x128",
-            Self::CUBLASLT_MATMUL_TILE_376x64 => "CUBLASLT_MATMUL_TILE_376x64",
-            Self::CUBLASLT_MATMUL_TILE_376x128 => "CUBLASLT_MATMUL_TILE_376x128",
-            Self::CUBLASLT_MATMUL_TILE_384x64 => "CUBLASLT_MATMUL_TILE_384x64",
-            Self::CUBLASLT_MATMUL_TILE_384x128 => "CUBLASLT_MATMUL_TILE_384x128",
-            Self::CUBLASLT_MATMUL_TILE_392x64 => "CUBLASLT_MATMUL_TILE_392x64",
-            Self::CUBLASLT_MATMUL_TILE_400x64 => "CUBLASLT_MATMUL_TILE_400x64",
-            Self::CUBLASLT_MATMUL_TILE_408x64 => "CUBLASLT_MATMUL_TILE_408x64",
-            Self::CUBLASLT_MATMUL_TILE_416x64 => "CUBLASLT_MATMUL_TILE_416x64",
-            Self::CUBLASLT_MATMUL_TILE_424x64 => "CUBLASLT_MATMUL_TILE_424x64",
-            Self::CUBLASLT_MATMUL_TILE_432x64 => "CUBLASLT_MATMUL_TILE_432x64",
-            Self::CUBLASLT_MATMUL_TILE_440x64 => "CUBLASLT_MATMUL_TILE_440x64",
-            Self::CUBLASLT_MATMUL_TILE_448x64 => "CUBLASLT_MATMUL_TILE_448x64",
-            Self::CUBLASLT_MATMUL_TILE_456x64 => "CUBLASLT_MATMUL_TILE_456x64",
-            Self::CUBLASLT_MATMUL_TILE_464x64 => "CUBLASLT_MATMUL_TILE_464x64",
-            Self::CUBLASLT_MATMUL_TILE_472x64 => "CUBLASLT_MATMUL_TILE_472x64",
-            Self::CUBLASLT_MATMUL_TILE_480x64 => "CUBLASLT_MATMUL_TILE_480x64",
-            Self::CUBLASLT_MATMUL_TILE_488x64 => "CUBLASLT_MATMUL_TILE_488x64",
-            Self::CUBLASLT_MATMUL_TILE_496x64 => "CUBLASLT_MATMUL_TILE_496x64",
-            Self::CUBLASLT_MATMUL_TILE_504x64 => "CUBLASLT_MATMUL_TILE_504x64",
-            Self::CUBLASLT_MATMUL_TILE_520x64 => "CUBLASLT_MATMUL_TILE_520x64",
-            Self::CUBLASLT_MATMUL_TILE_528x64 => "CUBLASLT_MATMUL_TILE_528x64",
-            Self::CUBLASLT_MATMUL_TILE_536x64 => "CUBLASLT_MATMUL_TILE_536x64",
-            Self::CUBLASLT_MATMUL_TILE_544x64 => "CUBLASLT_MATMUL_TILE_544x64",
-            Self::CUBLASLT_MATMUL_TILE_552x64 => "CUBLASLT_MATMUL_TILE_552x64",
-            Self::CUBLASLT_MATMUL_TILE_560x64 => "CUBLASLT_MATMUL_TILE_560x64",
-            Self::CUBLASLT_MATMUL_TILE_568x64 => "CUBLASLT_MATMUL_TILE_568x64",
-            Self::CUBLASLT_MATMUL_TILE_576x64 => "CUBLASLT_MATMUL_TILE_576x64",
-            Self::CUBLASLT_MATMUL_TILE_584x64 => "CUBLASLT_MATMUL_TILE_584x64",
-            Self::CUBLASLT_MATMUL_TILE_592x64 => "CUBLASLT_MATMUL_TILE_592x64",
-            Self::CUBLASLT_MATMUL_TILE_600x64 => "CUBLASLT_MATMUL_TILE_600x64",
-            Self::CUBLASLT_MATMUL_TILE_608x64 => "CUBLASLT_MATMUL_TILE_608x64",
-            Self::CUBLASLT_MATMUL_TILE_616x64 => "CUBLASLT_MATMUL_TILE_616x64",
-            Self::CUBLASLT_MATMUL_TILE_624x64 => "CUBLASLT_MATMUL_TILE_624x64",
-            Self::CUBLASLT_MATMUL_TILE_632x64 => "CUBLASLT_MATMUL_TILE_632x64",
-            Self::CUBLASLT_MATMUL_TILE_640x64 => "CUBLASLT_MATMUL_TILE_640x64",
-            Self::CUBLASLT_MATMUL_TILE_648x64 => "CUBLASLT_MATMUL_TILE_648x64",
-            Self::CUBLASLT_MATMUL_TILE_656x64 => "CUBLASLT_MATMUL_TILE_656x64",
-            Self::CUBLASLT_MATMUL_TILE_664x64 => "CUBLASLT_MATMUL_TILE_664x64",
-            Self::CUBLASLT_MATMUL_TILE_672x64 => "CUBLASLT_MATMUL_TILE_672x64",
-            Self::CUBLASLT_MATMUL_TILE_680x64 => "CUBLASLT_MATMUL_TILE_680x64",
-            Self::CUBLASLT_MATMUL_TILE_688x64 => "CUBLASLT_MATMUL_TILE_688x64",
-            Self::CUBLASLT_MATMUL_TILE_696x64 => "CUBLASLT_MATMUL_TILE_696x64",
-            Self::CUBLASLT_MATMUL_TILE_704x64 => "CUBLASLT_MATMUL_TILE_704x64",
-            Self::CUBLASLT_MATMUL_TILE_712x64 => "CUBLASLT_MATMUL_TILE_712x64",
-            Self::CUBLASLT_MATMUL_TILE_720x64 => "CUBLASLT_MATMUL_TILE_720x64",
-            Self::CUBLASLT_MATMUL_TILE_728x64 => "CUBLASLT_MATMUL_TILE_728x64",
-            Self::CUBLASLT_MATMUL_TILE_736x64 => "CUBLASLT_MATMUL_TILE_736x64",
-            Self::CUBLASLT_MATMUL_TILE_744x64 => "CUBLASLT_MATMUL_TILE_744x64",
-            Self::CUBLASLT_MATMUL_TILE_752x64 => "CUBLASLT_MATMUL_TILE_752x64",
-            Self::CUBLASLT_MATMUL_TILE_760x64 => "CUBLASLT_MATMUL_TILE_760x64",
-            Self::CUBLASLT_MATMUL_TILE_768x64 => "CUBLASLT_MATMUL_TILE_768x64",
-            Self::CUBLASLT_MATMUL_TILE_64x16 => "CUBLASLT_MATMUL_TILE_64x16",
-            Self::CUBLASLT_MATMUL_TILE_64x24 => "CUBLASLT_MATMUL_TILE_64x24",
-            Self::CUBLASLT_MATMUL_TILE_64x40 => "CUBLASLT_MATMUL_TILE_64x40",
-            Self::CUBLASLT_MATMUL_TILE_64x48 => "CUBLASLT_MATMUL_TILE_64x48",
-            Self::CUBLASLT_MATMUL_TILE_64x56 => "CUBLASLT_MATMUL_TILE_64x56",
-            Self::CUBLASLT_MATMUL_TILE_64x72 => "CUBLASLT_MATMUL_TILE_64x72",
-            Self::CUBLASLT_MATMUL_TILE_64x80 => "CUBLASLT_MATMUL_TILE_64x80",
-            Self::CUBLASLT_MATMUL_TILE_64x88 => "CUBLASLT_MATMUL_TILE_64x88",
-            Self::CUBLASLT_MATMUL_TILE_64x104 => "CUBLASLT_MATMUL_TILE_64x104",
-            Self::CUBLASLT_MATMUL_TILE_64x112 => "CUBLASLT_MATMUL_TILE_64x112",
-            Self::CUBLASLT_MATMUL_TILE_64x120 => "CUBLASLT_MATMUL_TILE_64x120",
-            Self::CUBLASLT_MATMUL_TILE_64x136 => "CUBLASLT_MATMUL_TILE_64x136",
-            Self::CUBLASLT_MATMUL_TILE_64x144 => "CUBLASLT_MATMUL_TILE_64x144",
-            Self::CUBLASLT_MATMUL_TILE_64x152 => "CUBLASLT_MATMUL_TILE_64x152",
-            Self::CUBLASLT_MATMUL_TILE_64x160 => "CUBLASLT_MATMUL_TILE_64x160",
-            Self::CUBLASLT_MATMUL_TILE_64x168 => "CUBLASLT_MATMUL_TILE_64x168",
-            Self::CUBLASLT_MATMUL_TILE_64x176 => "CUBLASLT_MATMUL_TILE_64x176",
-            Self::CUBLASLT_MATMUL_TILE_64x184 => "CUBLASLT_MATMUL_TILE_64x184",
-            Self::CUBLASLT_MATMUL_TILE_64x200 => "CUBLASLT_MATMUL_TILE_64x200",
-            Self::CUBLASLT_MATMUL_TILE_64x208 => "CUBLASLT_MATMUL_TILE_64x208",
-            Self::CUBLASLT_MATMUL_TILE_64x216 => "CUBLASLT_MATMUL_TILE_64x216",
-            Self::CUBLASLT_MATMUL_TILE_64x224 => "CUBLASLT_MATMUL_TILE_64x224",
-            Self::CUBLASLT_MATMUL_TILE_64x232 => "CUBLASLT_MATMUL_TILE_64x232",
-            Self::CUBLASLT_MATMUL_TILE_64x240 => "CUBLASLT_MATMUL_TILE_64x240",
-            Self::CUBLASLT_MATMUL_TILE_64x248 => "CUBLASLT_MATMUL_TILE_64x248",
-            Self::CUBLASLT_MATMUL_TILE_64x264 => "CUBLASLT_MATMUL_TILE_64x264",
-            Self::CUBLASLT_MATMUL_TILE_64x272 => "CUBLASLT_MATMUL_TILE_64x272",
-            Self::CUBLASLT_MATMUL_TILE_64x280 => "CUBLASLT_MATMUL_TILE_64x280",
-            Self::CUBLASLT_MATMUL_TILE_64x288 => "CUBLASLT_MATMUL_TILE_64x288",
-            Self::CUBLASLT_MATMUL_TILE_64x296 => "CUBLASLT_MATMUL_TILE_64x296",
-            Self::CUBLASLT_MATMUL_TILE_64x304 => "CUBLASLT_MATMUL_TILE_64x304",
-            Self::CUBLASLT_MATMUL_TILE_64x312 => "CUBLASLT_MATMUL_TILE_64x312",
-            Self::CUBLASLT_MATMUL_TILE_64x328 => "CUBLASLT_MATMUL_TILE_64x328",
-            Self::CUBLASLT_MATMUL_TILE_64x336 => "CUBLASLT_MATMUL_TILE_64x336",
-            Self::CUBLASLT_MATMUL_TILE_64x344 => "CUBLASLT_MATMUL_TILE_64x344",
-            Self::CUBLASLT_MATMUL_TILE_64x352 => "CUBLASLT_MATMUL_TILE_64x352",
-            Self::CUBLASLT_MATMUL_TILE_64x360 => "CUBLASLT_MATMUL_TILE_64x360",
-            Self::CUBLASLT_MATMUL_TILE_64x368 => "CUBLASLT_MATMUL_TILE_64x368",
-            Self::CUBLASLT_MATMUL_TILE_64x376 => "CUBLASLT_MATMUL_TILE_64x376",
-            Self::CUBLASLT_MATMUL_TILE_64x392 => "CUBLASLT_MATMUL_TILE_64x392",
-            Self::CUBLASLT_MATMUL_TILE_64x400 => "CUBLASLT_MATMUL_TILE_64x400",
-            Self::CUBLASLT_MATMUL_TILE_64x408 => "CUBLASLT_MATMUL_TILE_64x408",
-            Self::CUBLASLT_MATMUL_TILE_64x416 => "CUBLASLT_MATMUL_TILE_64x416",
-            Self::CUBLASLT_MATMUL_TILE_64x424 => "CUBLASLT_MATMUL_TILE_64x424",
-            Self::CUBLASLT_MATMUL_TILE_64x432 => "CUBLASLT_MATMUL_TILE_64x432",
-            Self::CUBLASLT_MATMUL_TILE_64x440 => "CUBLASLT_MATMUL_TILE_64x440",
-            Self::CUBLASLT_MATMUL_TILE_64x456 => "CUBLASLT_MATMUL_TILE_64x456",
-            Self::CUBLASLT_MATMUL_TILE_64x464 => "CUBLASLT_MATMUL_TILE_64x464",
-            Self::CUBLASLT_MATMUL_TILE_64x472 => "CUBLASLT_MATMUL_TILE_64x472",
-            Self::CUBLASLT_MATMUL_TILE_64x480 => "CUBLASLT_MATMUL_TILE_64x480",
-            Self::CUBLASLT_MATMUL_TILE_64x488 => "CUBLASLT_MATMUL_TILE_64x488",
-            Self::CUBLASLT_MATMUL_TILE_64x496 => "CUBLASLT_MATMUL_TILE_64x496",
-            Self::CUBLASLT_MATMUL_TILE_64x504 => "CUBLASLT_MATMUL_TILE_64x504",
-            Self::CUBLASLT_MATMUL_TILE_64x520 => "CUBLASLT_MATMUL_TILE_64x520",
-            Self::CUBLASLT_MATMUL_TILE_64x528 => "CUBLASLT_MATMUL_TILE_64x528",
-            Self::CUBLASLT_MATMUL_TILE_64x536 => "CUBLASLT_MATMUL_TILE_64x536",
-            Self::CUBLASLT_MATMUL_TILE_64x544 => "CUBLASLT_MATMUL_TILE_64x544",
-            Self::CUBLASLT_MATMUL_TILE_64x552 => "CUBLASLT_MATMUL_TILE_64x552",
-            Self::CUBLASLT_MATMUL_TILE_64x560 => "CUBLASLT_MATMUL_TILE_64x560",
-            Self::CUBLASLT_MATMUL_TILE_64x568 => "CUBLASLT_MATMUL_TILE_64x568",
-            Self::CUBLASLT_MATMUL_TILE_64x584 => "CUBLASLT_MATMUL_TILE_64x584",
-            Self::CUBLASLT_MATMUL_TILE_64x592 => "CUBLASLT_MATMUL_TILE_64x592",
-            Self::CUBLASLT_MATMUL_TILE_64x600 => "CUBLASLT_MATMUL_TILE_64x600",
-            Self::CUBLASLT_MATMUL_TILE_64x608 => "CUBLASLT_MATMUL_TILE_64x608",
-            Self::CUBLASLT_MATMUL_TILE_64x616 => "CUBLASLT_MATMUL_TILE_64x616",
-            Self::CUBLASLT_MATMUL_TILE_64x624 => "CUBLASLT_MATMUL_TILE_64x624",
-            Self::CUBLASLT_MATMUL_TILE_64x632 => "CUBLASLT_MATMUL_TILE_64x632",
-            Self::CUBLASLT_MATMUL_TILE_64x648 => "CUBLASLT_MATMUL_TILE_64x648",
-            Self::CUBLASLT_MATMUL_TILE_64x656 => "CUBLASLT_MATMUL_TILE_64x656",
-            Self::CUBLASLT_MATMUL_TILE_64x664 => "CUBLASLT_MATMUL_TILE_64x664",
-            Self::CUBLASLT_MATMUL_TILE_64x672 => "CUBLASLT_MATMUL_TILE_64x672",
-            Self::CUBLASLT_MATMUL_TILE_64x680 => "CUBLASLT_MATMUL_TILE_64x680",
-            Self::CUBLASLT_MATMUL_TILE_64x688 => "CUBLASLT_MATMUL_TILE_64x688",
-            Self::CUBLASLT_MATMUL_TILE_64x696 => "CUBLASLT_MATMUL_TILE_64x696",
-            Self::CUBLASLT_MATMUL_TILE_64x712 => "CUBLASLT_MATMUL_TILE_64x712",
-            Self::CUBLASLT_MATMUL_TILE_64x720 => "CUBLASLT_MATMUL_TILE_64x720",
-            Self::CUBLASLT_MATMUL_TILE_64x728 => "CUBLASLT_MATMUL_TILE_64x728",
-            Self::CUBLASLT_MATMUL_TILE_64x736 => "CUBLASLT_MATMUL_TILE_64x736",
-            Self::CUBLASLT_MATMUL_TILE_64x744 => "CUBLASLT_MATMUL_TILE_64x744",
-            Self::CUBLASLT_MATMUL_TILE_64x752 => "CUBLASLT_MATMUL_TILE_64x752",
-            Self::CUBLASLT_MATMUL_TILE_64x760 => "CUBLASLT_MATMUL_TILE_64x760",
-            Self::CUBLASLT_MATMUL_TILE_128x8 => "CUBLASLT_MATMUL_TILE_128x8",
-            Self::CUBLASLT_MATMUL_TILE_128x16 => "CUBLASLT_MATMUL_TILE_128x16",
-            Self::CUBLASLT_MATMUL_TILE_128x24 => "CUBLASLT_MATMUL_TILE_128x24",
-            Self::CUBLASLT_MATMUL_TILE_128x40 => "CUBLASLT_MATMUL_TILE_128x40",
-            Self::CUBLASLT_MATMUL_TILE_128x48 => "CUBLASLT_MATMUL_TILE_128x48",
-            Self::CUBLASLT_MATMUL_TILE_128x56 => "CUBLASLT_MATMUL_TILE_128x56",
-            Self::CUBLASLT_MATMUL_TILE_128x72 => "CUBLASLT_MATMUL_TILE_128x72",
-            Self::CUBLASLT_MATMUL_TILE_128x80 => "CUBLASLT_MATMUL_TILE_128x80",
-            Self::CUBLASLT_MATMUL_TILE_128x88 => "CUBLASLT_MATMUL_TILE_128x88",
-            Self::CUBLASLT_MATMUL_TILE_128x104 => "CUBLASLT_MATMUL_TILE_128x104",
-            Self::CUBLASLT_MATMUL_TILE_128x112 => "CUBLASLT_MATMUL_TILE_128x112",
-            Self::CUBLASLT_MATMUL_TILE_128x120 => "CUBLASLT_MATMUL_TILE_128x120",
-            Self::CUBLASLT_MATMUL_TILE_128x136 => "CUBLASLT_MATMUL_TILE_128x136",
-            Self::CUBLASLT_MATMUL_TILE_128x144 => "CUBLASLT_MATMUL_TILE_128x144",
-            Self::CUBLASLT_MATMUL_TILE_128x152 => "CUBLASLT_MATMUL_TILE_128x152",
-            Self::CUBLASLT_MATMUL_TILE_128x168 => "CUBLASLT_MATMUL_TILE_128x168",
-            Self::CUBLASLT_MATMUL_TILE_128x176 => "CUBLASLT_MATMUL_TILE_128x176",
-            Self::CUBLASLT_MATMUL_TILE_128x184 => "CUBLASLT_MATMUL_TILE_128x184",
-            Self::CUBLASLT_MATMUL_TILE_128x200 => "CUBLASLT_MATMUL_TILE_128x200",
-            Self::CUBLASLT_MATMUL_TILE_128x208 => "CUBLASLT_MATMUL_TILE_128x208",
-            Self::CUBLASLT_MATMUL_TILE_128x216 => "CUBLASLT_MATMUL_TILE_128x216",
-            Self::CUBLASLT_MATMUL_TILE_128x224 => "CUBLASLT_MATMUL_TILE_128x224",
-            Self::CUBLASLT_MATMUL_TILE_128x232 => "CUBLASLT_MATMUL_TILE_128x232",
-            Self::CUBLASLT_MATMUL_TILE_128x240 => "CUBLASLT_MATMUL_TILE_128x240",
-            Self::CUBLASLT_MATMUL_TILE_128x248 => "CUBLASLT_MATMUL_TILE_128x248",
-            Self::CUBLASLT_MATMUL_TILE_128x264 => "CUBLASLT_MATMUL_TILE_128x264",
-            Self::CUBLASLT_MATMUL_TILE_128x272 => "CUBLASLT_MATMUL_TILE_128x272",
-            Self::CUBLASLT_MATMUL_TILE_128x280 => "CUBLASLT_MATMUL_TILE_128x280",
-            Self::CUBLASLT_MATMUL_TILE_128x288 => "CUBLASLT_MATMUL_TILE_128x288",
-            Self::CUBLASLT_MATMUL_TILE_128x296 => "CUBLASLT_MATMUL_TILE_128x296",
-            Self::CUBLASLT_MATMUL_TILE_128x304 => "CUBLASLT_MATMUL_TILE_128x304",
-            Self::CUBLASLT_MATMUL_TILE_128x312 => "CUBLASLT_MATMUL_TILE_128x312",
-            Self::CUBLASLT_MATMUL_TILE_128x328 => "CUBLASLT_MATMUL_TILE_128x328",
-            Self::CUBLASLT_MATMUL_TILE_128x336 => "CUBLASLT_MATMUL_TILE_128x336",
-            Self::CUBLASLT_MATMUL_TILE_128x344 => "CUBLASLT_MATMUL_TILE_128x344",
-            Self::CUBLASLT_MATMUL_TILE_128x352 => "CUBLASLT_MATMUL_TILE_128x352",
-            Self::CUBLASLT_MATMUL_TILE_128x360 => "CUBLASLT_MATMUL_TILE_128x360",
-            Self::CUBLASLT_MATMUL_TILE_128x368 => "CUBLASLT_MATMUL_TILE_128x368",
-            Self::CUBLASLT_MATMUL_TILE_128x376 => "CUBLASLT_MATMUL_TILE_128x376",
-            Self::CUBLASLT_MATMUL_TILE_128x392 => "CUBLASLT_MATMUL_TILE_128x392",
-            Self::CUBLASLT_MATMUL_TILE_128x400 => "CUBLASLT_MATMUL_TILE_128x400",
-            Self::CUBLASLT_MATMUL_TILE_128x408 => "CUBLASLT_MATMUL_TILE_128x408",
-            Self::CUBLASLT_MATMUL_TILE_128x416 => "CUBLASLT_MATMUL_TILE_128x416",
-            Self::CUBLASLT_MATMUL_TILE_128x424 => "CUBLASLT_MATMUL_TILE_128x424",
-            Self::CUBLASLT_MATMUL_TILE_128x432 => "CUBLASLT_MATMUL_TILE_128x432",
-            Self::CUBLASLT_MATMUL_TILE_128x440 => "CUBLASLT_MATMUL_TILE_128x440",
-            Self::CUBLASLT_MATMUL_TILE_128x448 => "CUBLASLT_MATMUL_TILE_128x448",
-            Self::CUBLASLT_MATMUL_TILE_128x456 => "CUBLASLT_MATMUL_TILE_128x456",
-            Self::CUBLASLT_MATMUL_TILE_128x464 => "CUBLASLT_MATMUL_TILE_128x464",
-            Self::CUBLASLT_MATMUL_TILE_128x472 => "CUBLASLT_MATMUL_TILE_128x472",
-            Self::CUBLASLT_MATMUL_TILE_128x480 => "CUBLASLT_MATMUL_TILE_128x480",
-            Self::CUBLASLT_MATMUL_TILE_128x488 => "CUBLASLT_MATMUL_TILE_128x488",
-            Self::CUBLASLT_MATMUL_TILE_128x496 => "CUBLASLT_MATMUL_TILE_128x496",
-            Self::CUBLASLT_MATMUL_TILE_128x504 => "CUBLASLT_MATMUL_TILE_128x504",
-            Self::CUBLASLT_MATMUL_TILE_128x512 => "CUBLASLT_MATMUL_TILE_128x512",
-            Self::CUBLASLT_MATMUL_TILE_192x8 => "CUBLASLT_MATMUL_TILE_192x8",
-            Self::CUBLASLT_MATMUL_TILE_192x16 => "CUBLASLT_MATMUL_TILE_192x16",
-            Self::CUBLASLT_MATMUL_TILE_192x24 => "CUBLASLT_MATMUL_TILE_192x24",
-            Self::CUBLASLT_MATMUL_TILE_192x32 => "CUBLASLT_MATMUL_TILE_192x32",
-            Self::CUBLASLT_MATMUL_TILE_192x40 => "CUBLASLT_MATMUL_TILE_192x40",
-            Self::CUBLASLT_MATMUL_TILE_192x48 => "CUBLASLT_MATMUL_TILE_192x48",
-            Self::CUBLASLT_MATMUL_TILE_192x56 => "CUBLASLT_MATMUL_TILE_192x56",
-            Self::CUBLASLT_MATMUL_TILE_192x72 => "CUBLASLT_MATMUL_TILE_192x72",
-            Self::CUBLASLT_MATMUL_TILE_192x80 => "CUBLASLT_MATMUL_TILE_192x80",
-            Self::CUBLASLT_MATMUL_TILE_192x88 => "CUBLASLT_MATMUL_TILE_192x88",
-            Self::CUBLASLT_MATMUL_TILE_192x96 => "CUBLASLT_MATMUL_TILE_192x96",
-            Self::CUBLASLT_MATMUL_TILE_192x104 => "CUBLASLT_MATMUL_TILE_192x104",
-            Self::CUBLASLT_MATMUL_TILE_192x112 => "CUBLASLT_MATMUL_TILE_192x112",
-            Self::CUBLASLT_MATMUL_TILE_192x120 => "CUBLASLT_MATMUL_TILE_192x120",
-            Self::CUBLASLT_MATMUL_TILE_192x136 => "CUBLASLT_MATMUL_TILE_192x136",
-            Self::CUBLASLT_MATMUL_TILE_192x144 => "CUBLASLT_MATMUL_TILE_192x144",
-            Self::CUBLASLT_MATMUL_TILE_192x152 => "CUBLASLT_MATMUL_TILE_192x152",
-            Self::CUBLASLT_MATMUL_TILE_192x160 => "CUBLASLT_MATMUL_TILE_192x160",
-            Self::CUBLASLT_MATMUL_TILE_192x168 => "CUBLASLT_MATMUL_TILE_192x168",
-            Self::CUBLASLT_MATMUL_TILE_192x176 => "CUBLASLT_MATMUL_TILE_192x176",
-            Self::CUBLASLT_MATMUL_TILE_192x184 => "CUBLASLT_MATMUL_TILE_192x184",
-            Self::CUBLASLT_MATMUL_TILE_192x200 => "CUBLASLT_MATMUL_TILE_192x200",
-            Self::CUBLASLT_MATMUL_TILE_192x208 => "CUBLASLT_MATMUL_TILE_192x208",
-            Self::CUBLASLT_MATMUL_TILE_192x216 => "CUBLASLT_MATMUL_TILE_192x216",
-            Self::CUBLASLT_MATMUL_TILE_192x224 => "CUBLASLT_MATMUL_TILE_192x224",
-            Self::CUBLASLT_MATMUL_TILE_192x232 => "CUBLASLT_MATMUL_TILE_192x232",
-            Self::CUBLASLT_MATMUL_TILE_192x240 => "CUBLASLT_MATMUL_TILE_192x240",
-            Self::CUBLASLT_MATMUL_TILE_192x248 => "CUBLASLT_MATMUL_TILE_192x248",
-            Self::CUBLASLT_MATMUL_TILE_192x264 => "CUBLASLT_MATMUL_TILE_192x264",
-            Self::CUBLASLT_MATMUL_TILE_192x272 => "CUBLASLT_MATMUL_TILE_192x272",
-            Self::CUBLASLT_MATMUL_TILE_192x280 => "CUBLASLT_MATMUL_TILE_192x280",
-            Self::CUBLASLT_MATMUL_TILE_192x288 => "CUBLASLT_MATMUL_TILE_192x288",
-            Self::CUBLASLT_MATMUL_TILE_192x296 => "CUBLASLT_MATMUL_TILE_192x296",
-            Self::CUBLASLT_MATMUL_TILE_192x304 => "CUBLASLT_MATMUL_TILE_192x304",
-            Self::CUBLASLT_MATMUL_TILE_192x312 => "CUBLASLT_MATMUL_TILE_192x312",
-            Self::CUBLASLT_MATMUL_TILE_192x320 => "CUBLASLT_MATMUL_TILE_192x320",
-            Self::CUBLASLT_MATMUL_TILE_192x328 => "CUBLASLT_MATMUL_TILE_192x328",
-            Self::CUBLASLT_MATMUL_TILE_192x336 => "CUBLASLT_MATMUL_TILE_192x336",
-            Self::CUBLASLT_MATMUL_TILE_256x8 => "CUBLASLT_MATMUL_TILE_256x8",
-            Self::CUBLASLT_MATMUL_TILE_256x16 => "CUBLASLT_MATMUL_TILE_256x16",
-            Self::CUBLASLT_MATMUL_TILE_256x24 => "CUBLASLT_MATMUL_TILE_256x24",
-            Self::CUBLASLT_MATMUL_TILE_256x40 => "CUBLASLT_MATMUL_TILE_256x40",
-            Self::CUBLASLT_MATMUL_TILE_256x48 => "CUBLASLT_MATMUL_TILE_256x48",
-            Self::CUBLASLT_MATMUL_TILE_256x56 => "CUBLASLT_MATMUL_TILE_256x56",
-            Self::CUBLASLT_MATMUL_TILE_256x72 => "CUBLASLT_MATMUL_TILE_256x72",
-            Self::CUBLASLT_MATMUL_TILE_256x80 => "CUBLASLT_MATMUL_TILE_256x80",
-            Self::CUBLASLT_MATMUL_TILE_256x88 => "CUBLASLT_MATMUL_TILE_256x88",
-            Self::CUBLASLT_MATMUL_TILE_256x96 => "CUBLASLT_MATMUL_TILE_256x96",
-            Self::CUBLASLT_MATMUL_TILE_256x104 => "CUBLASLT_MATMUL_TILE_256x104",
-            Self::CUBLASLT_MATMUL_TILE_256x112 => "CUBLASLT_MATMUL_TILE_256x112",
-            Self::CUBLASLT_MATMUL_TILE_256x120 => "CUBLASLT_MATMUL_TILE_256x120",
-            Self::CUBLASLT_MATMUL_TILE_256x136 => "CUBLASLT_MATMUL_TILE_256x136",
-            Self::CUBLASLT_MATMUL_TILE_256x144 => "CUBLASLT_MATMUL_TILE_256x144",
-            Self::CUBLASLT_MATMUL_TILE_256x152 => "CUBLASLT_MATMUL_TILE_256x152",
-            Self::CUBLASLT_MATMUL_TILE_256x160 => "CUBLASLT_MATMUL_TILE_256x160",
-            Self::CUBLASLT_MATMUL_TILE_256x168 => "CUBLASLT_MATMUL_TILE_256x168",
-            Self::CUBLASLT_MATMUL_TILE_256x176 => "CUBLASLT_MATMUL_TILE_256x176",
-            Self::CUBLASLT_MATMUL_TILE_256x184 => "CUBLASLT_MATMUL_TILE_256x184",
-            Self::CUBLASLT_MATMUL_TILE_256x200 => "CUBLASLT_MATMUL_TILE_256x200",
-            Self::CUBLASLT_MATMUL_TILE_256x208 => "CUBLASLT_MATMUL_TILE_256x208",
-            Self::CUBLASLT_MATMUL_TILE_256x216 => "CUBLASLT_MATMUL_TILE_256x216",
-            Self::CUBLASLT_MATMUL_TILE_256x224 => "CUBLASLT_MATMUL_TILE_256x224",
-            Self::CUBLASLT_MATMUL_TILE_256x232 => "CUBLASLT_MATMUL_TILE_256x232",
-            Self::CUBLASLT_MATMUL_TILE_256x240 => "CUBLASLT_MATMUL_TILE_256x240",
-            Self::CUBLASLT_MATMUL_TILE_256x248 => "CUBLASLT_MATMUL_TILE_256x248",
-            Self::CUBLASLT_MATMUL_TILE_256x256 => "CUBLASLT_MATMUL_TILE_256x256",
-            Self::CUBLASLT_MATMUL_TILE_320x8 => "CUBLASLT_MATMUL_TILE_320x8",
-            Self::CUBLASLT_MATMUL_TILE_320x16 => "CUBLASLT_MATMUL_TILE_320x16",
-            Self::CUBLASLT_MATMUL_TILE_320x24 => "CUBLASLT_MATMUL_TILE_320x24",
-            Self::CUBLASLT_MATMUL_TILE_320x32 => "CUBLASLT_MATMUL_TILE_320x32",
-            Self::CUBLASLT_MATMUL_TILE_320x40 => "CUBLASLT_MATMUL_TILE_320x40",
-            Self::CUBLASLT_MATMUL_TILE_320x48 => "CUBLASLT_MATMUL_TILE_320x48",
-            Self::CUBLASLT_MATMUL_TILE_320x56 => "CUBLASLT_MATMUL_TILE_320x56",
-            Self::CUBLASLT_MATMUL_TILE_320x72 => "CUBLASLT_MATMUL_TILE_320x72",
-            Self::CUBLASLT_MATMUL_TILE_320x80 => "CUBLASLT_MATMUL_TILE_320x80",
-            Self::CUBLASLT_MATMUL_TILE_320x88 => "CUBLASLT_MATMUL_TILE_320x88",
-            Self::CUBLASLT_MATMUL_TILE_320x96 => "CUBLASLT_MATMUL_TILE_320x96",
-            Self::CUBLASLT_MATMUL_TILE_320x104 => "CUBLASLT_MATMUL_TILE_320x104",
-            Self::CUBLASLT_MATMUL_TILE_320x112 => "CUBLASLT_MATMUL_TILE_320x112",
-            Self::CUBLASLT_MATMUL_TILE_320x120 => "CUBLASLT_MATMUL_TILE_320x120",
-            Self::CUBLASLT_MATMUL_TILE_320x136 => "CUBLASLT_MATMUL_TILE_320x136",
-            Self::CUBLASLT_MATMUL_TILE_320x144 => "CUBLASLT_MATMUL_TILE_320x144",
-            Self::CUBLASLT_MATMUL_TILE_320x152 => "CUBLASLT_MATMUL_TILE_320x152",
-            Self::CUBLASLT_MATMUL_TILE_320x160 => "CUBLASLT_MATMUL_TILE_320x160",
-            Self::CUBLASLT_MATMUL_TILE_320x168 => "CUBLASLT_MATMUL_TILE_320x168",
-            Self::CUBLASLT_MATMUL_TILE_320x176 => "CUBLASLT_MATMUL_TILE_320x176",
-            Self::CUBLASLT_MATMUL_TILE_320x184 => "CUBLASLT_MATMUL_TILE_320x184",
-            Self::CUBLASLT_MATMUL_TILE_320x192 => "CUBLASLT_MATMUL_TILE_320x192",
-            Self::CUBLASLT_MATMUL_TILE_320x200 => "CUBLASLT_MATMUL_TILE_320x200",
-            Self::CUBLASLT_MATMUL_TILE_384x8 => "CUBLASLT_MATMUL_TILE_384x8",
-            Self::CUBLASLT_MATMUL_TILE_384x16 => "CUBLASLT_MATMUL_TILE_384x16",
-            Self::CUBLASLT_MATMUL_TILE_384x24 => "CUBLASLT_MATMUL_TILE_384x24",
-            Self::CUBLASLT_MATMUL_TILE_384x32 => "CUBLASLT_MATMUL_TILE_384x32",
-            Self::CUBLASLT_MATMUL_TILE_384x40 => "CUBLASLT_MATMUL_TILE_384x40",
-            Self::CUBLASLT_MATMUL_TILE_384x48 => "CUBLASLT_MATMUL_TILE_384x48",
-            Self::CUBLASLT_MATMUL_TILE_384x56 => "CUBLASLT_MATMUL_TILE_384x56",
-            Self::CUBLASLT_MATMUL_TILE_384x72 => "CUBLASLT_MATMUL_TILE_384x72",
-            Self::CUBLASLT_MATMUL_TILE_384x80 => "CUBLASLT_MATMUL_TILE_384x80",
-            Self::CUBLASLT_MATMUL_TILE_384x88 => "CUBLASLT_MATMUL_TILE_384x88",
-            Self::CUBLASLT_MATMUL_TILE_384x96 => "CUBLASLT_MATMUL_TILE_384x96",
-            Self::CUBLASLT_MATMUL_TILE_384x104 => "CUBLASLT_MATMUL_TILE_384x104",
-            Self::CUBLASLT_MATMUL_TILE_384x112 => "CUBLASLT_MATMUL_TILE_384x112",
-            Self::CUBLASLT_MATMUL_TILE_384x120 => "CUBLASLT_MATMUL_TILE_384x120",
-            Self::CUBLASLT_MATMUL_TILE_384x136 => "CUBLASLT_MATMUL_TILE_384x136",
-            Self::CUBLASLT_MATMUL_TILE_384x144 => "CUBLASLT_MATMUL_TILE_384x144",
-            Self::CUBLASLT_MATMUL_TILE_384x152 => "CUBLASLT_MATMUL_TILE_384x152",
-            Self::CUBLASLT_MATMUL_TILE_384x160 => "CUBLASLT_MATMUL_TILE_384x160",
-            Self::CUBLASLT_MATMUL_TILE_384x168 => "CUBLASLT_MATMUL_TILE_384x168",
-            Self::CUBLASLT_MATMUL_TILE_448x8 => "CUBLASLT_MATMUL_TILE_448x8",
-            Self::CUBLASLT_MATMUL_TILE_448x16 => "CUBLASLT_MATMUL_TILE_448x16",
-            Self::CUBLASLT_MATMUL_TILE_448x24 => "CUBLASLT_MATMUL_TILE_448x24",
-            Self::CUBLASLT_MATMUL_TILE_448x32 => "CUBLASLT_MATMUL_TILE_448x32",
-            Self::CUBLASLT_MATMUL_TILE_448x40 => "CUBLASLT_MATMUL_TILE_448x40",
-            Self::CUBLASLT_MATMUL_TILE_448x48 => "CUBLASLT_MATMUL_TILE_448x48",
-            Self::CUBLASLT_MATMUL_TILE_448x56 => "CUBLASLT_MATMUL_TILE_448x56",
-            Self::CUBLASLT_MATMUL_TILE_448x72 => "CUBLASLT_MATMUL_TILE_448x72",
-            Self::CUBLASLT_MATMUL_TILE_448x80 => "CUBLASLT_MATMUL_TILE_448x80",
-            Self::CUBLASLT_MATMUL_TILE_448x88 => "CUBLASLT_MATMUL_TILE_448x88",
-            Self::CUBLASLT_MATMUL_TILE_448x96 => "CUBLASLT_MATMUL_TILE_448x96",
-            Self::CUBLASLT_MATMUL_TILE_448x104 => "CUBLASLT_MATMUL_TILE_448x104",
-            Self::CUBLASLT_MATMUL_TILE_448x112 => "CUBLASLT_MATMUL_TILE_448x112",
-            Self::CUBLASLT_MATMUL_TILE_448x120 => "CUBLASLT_MATMUL_TILE_448x120",
-            Self::CUBLASLT_MATMUL_TILE_448x128 => "CUBLASLT_MATMUL_TILE_448x128",
-            Self::CUBLASLT_MATMUL_TILE_448x136 => "CUBLASLT_MATMUL_TILE_448x136",
-            Self::CUBLASLT_MATMUL_TILE_448x144 => "CUBLASLT_MATMUL_TILE_448x144",
-            Self::CUBLASLT_MATMUL_TILE_512x8 => "CUBLASLT_MATMUL_TILE_512x8",
-            Self::CUBLASLT_MATMUL_TILE_512x16 => "CUBLASLT_MATMUL_TILE_512x16",
-            Self::CUBLASLT_MATMUL_TILE_512x24 => "CUBLASLT_MATMUL_TILE_512x24",
-            Self::CUBLASLT_MATMUL_TILE_512x32 => "CUBLASLT_MATMUL_TILE_512x32",
-            Self::CUBLASLT_MATMUL_TILE_512x40 => "CUBLASLT_MATMUL_TILE_512x40",
-            Self::CUBLASLT_MATMUL_TILE_512x48 => "CUBLASLT_MATMUL_TILE_512x48",
-            Self::CUBLASLT_MATMUL_TILE_512x56 => "CUBLASLT_MATMUL_TILE_512x56",
-            Self::CUBLASLT_MATMUL_TILE_512x72 => "CUBLASLT_MATMUL_TILE_512x72",
-            Self::CUBLASLT_MATMUL_TILE_512x80 => "CUBLASLT_MATMUL_TILE_512x80",
-            Self::CUBLASLT_MATMUL_TILE_512x88 => "CUBLASLT_MATMUL_TILE_512x88",
-            Self::CUBLASLT_MATMUL_TILE_512x96 => "CUBLASLT_MATMUL_TILE_512x96",
-            Self::CUBLASLT_MATMUL_TILE_512x104 => "CUBLASLT_MATMUL_TILE_512x104",
-            Self::CUBLASLT_MATMUL_TILE_512x112 => "CUBLASLT_MATMUL_TILE_512x112",
-            Self::CUBLASLT_MATMUL_TILE_512x120 => "CUBLASLT_MATMUL_TILE_512x120",
-            Self::CUBLASLT_MATMUL_TILE_512x128 => "CUBLASLT_MATMUL_TILE_512x128",
-            Self::CUBLASLT_MATMUL_TILE_576x8 => "CUBLASLT_MATMUL_TILE_576x8",
-            Self::CUBLASLT_MATMUL_TILE_576x16 => "CUBLASLT_MATMUL_TILE_576x16",
-            Self::CUBLASLT_MATMUL_TILE_576x24 => "CUBLASLT_MATMUL_TILE_576x24",
-            Self::CUBLASLT_MATMUL_TILE_576x32 => "CUBLASLT_MATMUL_TILE_576x32",
-            Self::CUBLASLT_MATMUL_TILE_576x40 => "CUBLASLT_MATMUL_TILE_576x40",
-            Self::CUBLASLT_MATMUL_TILE_576x48 => "CUBLASLT_MATMUL_TILE_576x48",
-            Self::CUBLASLT_MATMUL_TILE_576x56 => "CUBLASLT_MATMUL_TILE_576x56",
-            Self::CUBLASLT_MATMUL_TILE_576x72 => "CUBLASLT_MATMUL_TILE_576x72",
-            Self::CUBLASLT_MATMUL_TILE_576x80 => "CUBLASLT_MATMUL_TILE_576x80",
-            Self::CUBLASLT_MATMUL_TILE_576x88 => "CUBLASLT_MATMUL_TILE_576x88",
-            Self::CUBLASLT_MATMUL_TILE_576x96 => "CUBLASLT_MATMUL_TILE_576x96",
-            Self::CUBLASLT_MATMUL_TILE_576x104 => "CUBLASLT_MATMUL_TILE_576x104",
-            Self::CUBLASLT_MATMUL_TILE_576x112 => "CUBLASLT_MATMUL_TILE_576x112",
-            Self::CUBLASLT_MATMUL_TILE_640x8 => "CUBLASLT_MATMUL_TILE_640x8",
-            Self::CUBLASLT_MATMUL_TILE_640x16 => "CUBLASLT_MATMUL_TILE_640x16",
-            Self::CUBLASLT_MATMUL_TILE_640x24 => "CUBLASLT_MATMUL_TILE_640x24",
-            Self::CUBLASLT_MATMUL_TILE_640x32 => "CUBLASLT_MATMUL_TILE_640x32",
-            Self::CUBLASLT_MATMUL_TILE_640x40 => "CUBLASLT_MATMUL_TILE_640x40",
-            Self::CUBLASLT_MATMUL_TILE_640x48 => "CUBLASLT_MATMUL_TILE_640x48",
-            Self::CUBLASLT_MATMUL_TILE_640x56 => "CUBLASLT_MATMUL_TILE_640x56",
-            Self::CUBLASLT_MATMUL_TILE_640x72 => "CUBLASLT_MATMUL_TILE_640x72",
-            Self::CUBLASLT_MATMUL_TILE_640x80 => "CUBLASLT_MATMUL_TILE_640x80",
-            Self::CUBLASLT_MATMUL_TILE_640x88 => "CUBLASLT_MATMUL_TILE_640x88",
-            Self::CUBLASLT_MATMUL_TILE_640x96 => "CUBLASLT_MATMUL_TILE_640x96",
-            Self::CUBLASLT_MATMUL_TILE_704x8 => "CUBLASLT_MATMUL_TILE_704x8",
-            Self::CUBLASLT_MATMUL_TILE_704x16 => "CUBLASLT_MATMUL_TILE_704x16",
-            Self::CUBLASLT_MATMUL_TILE_704x24 => "CUBLASLT_MATMUL_TILE_704x24",
-            Self::CUBLASLT_MATMUL_TILE_704x32 => "CUBLASLT_MATMUL_TILE_704x32",
-            Self::CUBLASLT_MATMUL_TILE_704x40 => "CUBLASLT_MATMUL_TILE_704x40",
-            Self::CUBLASLT_MATMUL_TILE_704x48 => "CUBLASLT_MATMUL_TILE_704x48",
-            Self::CUBLASLT_MATMUL_TILE_704x56 => "CUBLASLT_MATMUL_TILE_704x56",
-            Self::CUBLASLT_MATMUL_TILE_704x72 => "CUBLASLT_MATMUL_TILE_704x72",
-            Self::CUBLASLT_MATMUL_TILE_704x80 => "CUBLASLT_MATMUL_TILE_704x80",
-            Self::CUBLASLT_MATMUL_TILE_704x88 => "CUBLASLT_MATMUL_TILE_704x88",
-            Self::CUBLASLT_MATMUL_TILE_768x8 => "CUBLASLT_MATMUL_TILE_768x8",
-            Self::CUBLASLT_MATMUL_TILE_768x16 => "CUBLASLT_MATMUL_TILE_768x16",
-            Self::CUBLASLT_MATMUL_TILE_768x24 => "CUBLASLT_MATMUL_TILE_768x24",
-            Self::CUBLASLT_MATMUL_TILE_768x32 => "CUBLASLT_MATMUL_TILE_768x32",
-            Self::CUBLASLT_MATMUL_TILE_768x40 => "CUBLASLT_MATMUL_TILE_768x40",
-            Self::CUBLASLT_MATMUL_TILE_768x48 => "CUBLASLT_MATMUL_TILE_768x48",
-            Self::CUBLASLT_MATMUL_TILE_768x56 => "CUBLASLT_MATMUL_TILE_768x56",
-            Self::CUBLASLT_MATMUL_TILE_768x72 => "CUBLASLT_MATMUL_TILE_768x72",
-            Self::CUBLASLT_MATMUL_TILE_768x80 => "CUBLASLT_MATMUL_TILE_768x80",
-            Self::CUBLASLT_MATMUL_TILE_256x512 => "CUBLASLT_MATMUL_TILE_256x512",
-            Self::CUBLASLT_MATMUL_TILE_256x1024 => "CUBLASLT_MATMUL_TILE_256x1024",
-            Self::CUBLASLT_MATMUL_TILE_512x512 => "CUBLASLT_MATMUL_TILE_512x512",
-            Self::CUBLASLT_MATMUL_TILE_512x1024 => "CUBLASLT_MATMUL_TILE_512x1024",
-            Self::CUBLASLT_MATMUL_TILE_4x1 => "CUBLASLT_MATMUL_TILE_4x1",
-            Self::CUBLASLT_MATMUL_TILE_8x1 => "CUBLASLT_MATMUL_TILE_8x1",
-            Self::CUBLASLT_MATMUL_TILE_16x1 => "CUBLASLT_MATMUL_TILE_16x1",
-            Self::CUBLASLT_MATMUL_TILE_24x1 => "CUBLASLT_MATMUL_TILE_24x1",
-            Self::CUBLASLT_MATMUL_TILE_32x1 => "CUBLASLT_MATMUL_TILE_32x1",
-            Self::CUBLASLT_MATMUL_TILE_40x1 => "CUBLASLT_MATMUL_TILE_40x1",
-            Self::CUBLASLT_MATMUL_TILE_48x1 => "CUBLASLT_MATMUL_TILE_48x1",
-            Self::CUBLASLT_MATMUL_TILE_64x1 => "CUBLASLT_MATMUL_TILE_64x1",
-            Self::CUBLASLT_MATMUL_TILE_128x1 => "CUBLASLT_MATMUL_TILE_128x1",
-            Self::CUBLASLT_MATMUL_TILE_192x1 => "CUBLASLT_MATMUL_TILE_192x1",
-            Self::CUBLASLT_MATMUL_TILE_256x1 => "CUBLASLT_MATMUL_TILE_256x1",
-            Self::CUBLASLT_MATMUL_TILE_END => "CUBLASLT_MATMUL_TILE_END",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulTile_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulTile_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_TILE_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_TILE_UNDEFINED"),
+                (Self::CUBLASLT_MATMUL_TILE_8x8.0 as i64, "CUBLASLT_MATMUL_TILE_8x8"),
+                (Self::CUBLASLT_MATMUL_TILE_8x16.0 as i64, "CUBLASLT_MATMUL_TILE_8x16"),
+                (Self::CUBLASLT_MATMUL_TILE_16x8.0 as i64, "CUBLASLT_MATMUL_TILE_16x8"),
+                (Self::CUBLASLT_MATMUL_TILE_8x32.0 as i64, "CUBLASLT_MATMUL_TILE_8x32"),
+                (Self::CUBLASLT_MATMUL_TILE_16x16.0 as i64, "CUBLASLT_MATMUL_TILE_16x16"),
+                (Self::CUBLASLT_MATMUL_TILE_32x8.0 as i64, "CUBLASLT_MATMUL_TILE_32x8"),
+                (Self::CUBLASLT_MATMUL_TILE_8x64.0 as i64, "CUBLASLT_MATMUL_TILE_8x64"),
+                (Self::CUBLASLT_MATMUL_TILE_16x32.0 as i64, "CUBLASLT_MATMUL_TILE_16x32"),
+                (Self::CUBLASLT_MATMUL_TILE_32x16.0 as i64, "CUBLASLT_MATMUL_TILE_32x16"),
+                (Self::CUBLASLT_MATMUL_TILE_64x8.0 as i64, "CUBLASLT_MATMUL_TILE_64x8"),
+                (Self::CUBLASLT_MATMUL_TILE_32x32.0 as i64, "CUBLASLT_MATMUL_TILE_32x32"),
+                (Self::CUBLASLT_MATMUL_TILE_32x64.0 as i64, "CUBLASLT_MATMUL_TILE_32x64"),
+                (Self::CUBLASLT_MATMUL_TILE_64x32.0 as i64, "CUBLASLT_MATMUL_TILE_64x32"),
+                (Self::CUBLASLT_MATMUL_TILE_32x128.0 as i64, "CUBLASLT_MATMUL_TILE_32x128"),
+                (Self::CUBLASLT_MATMUL_TILE_64x64.0 as i64, "CUBLASLT_MATMUL_TILE_64x64"),
+                (Self::CUBLASLT_MATMUL_TILE_128x32.0 as i64, "CUBLASLT_MATMUL_TILE_128x32"),
+                (Self::CUBLASLT_MATMUL_TILE_64x128.0 as i64, "CUBLASLT_MATMUL_TILE_64x128"),
+                (Self::CUBLASLT_MATMUL_TILE_128x64.0 as i64, "CUBLASLT_MATMUL_TILE_128x64"),
+                (Self::CUBLASLT_MATMUL_TILE_64x256.0 as i64, "CUBLASLT_MATMUL_TILE_64x256"),
+                (Self::CUBLASLT_MATMUL_TILE_128x128.0 as i64, "CUBLASLT_MATMUL_TILE_128x128"),
+                (Self::CUBLASLT_MATMUL_TILE_256x64.0 as i64, "CUBLASLT_MATMUL_TILE_256x64"),
+                (Self::CUBLASLT_MATMUL_TILE_64x512.0 as i64, "CUBLASLT_MATMUL_TILE_64x512"),
+                (Self::CUBLASLT_MATMUL_TILE_128x256.0 as i64, "CUBLASLT_MATMUL_TILE_128x256"),
+                (Self::CUBLASLT_MATMUL_TILE_256x128.0 as i64, "CUBLASLT_MATMUL_TILE_256x128"),
+                (Self::CUBLASLT_MATMUL_TILE_512x64.0 as i64, "CUBLASLT_MATMUL_TILE_512x64"),
+                (Self::CUBLASLT_MATMUL_TILE_64x96.0 as i64, "CUBLASLT_MATMUL_TILE_64x96"),
+                (Self::CUBLASLT_MATMUL_TILE_96x64.0 as i64, "CUBLASLT_MATMUL_TILE_96x64"),
+                (Self::CUBLASLT_MATMUL_TILE_96x128.0 as i64, "CUBLASLT_MATMUL_TILE_96x128"),
+                (Self::CUBLASLT_MATMUL_TILE_128x160.0 as i64, "CUBLASLT_MATMUL_TILE_128x160"),
+                (Self::CUBLASLT_MATMUL_TILE_160x128.0 as i64, "CUBLASLT_MATMUL_TILE_160x128"),
+                (Self::CUBLASLT_MATMUL_TILE_192x128.0 as i64, "CUBLASLT_MATMUL_TILE_192x128"),
+                (Self::CUBLASLT_MATMUL_TILE_128x192.0 as i64, "CUBLASLT_MATMUL_TILE_128x192"),
+                (Self::CUBLASLT_MATMUL_TILE_128x96.0 as i64, "CUBLASLT_MATMUL_TILE_128x96"),
+                (Self::CUBLASLT_MATMUL_TILE_32x256.0 as i64, "CUBLASLT_MATMUL_TILE_32x256"),
+                (Self::CUBLASLT_MATMUL_TILE_256x32.0 as i64, "CUBLASLT_MATMUL_TILE_256x32"),
+                (Self::CUBLASLT_MATMUL_TILE_8x128.0 as i64, "CUBLASLT_MATMUL_TILE_8x128"),
+                (Self::CUBLASLT_MATMUL_TILE_8x192.0 as i64, "CUBLASLT_MATMUL_TILE_8x192"),
+                (Self::CUBLASLT_MATMUL_TILE_8x256.0 as i64, "CUBLASLT_MATMUL_TILE_8x256"),
+                (Self::CUBLASLT_MATMUL_TILE_8x320.0 as i64, "CUBLASLT_MATMUL_TILE_8x320"),
+                (Self::CUBLASLT_MATMUL_TILE_8x384.0 as i64, "CUBLASLT_MATMUL_TILE_8x384"),
+                (Self::CUBLASLT_MATMUL_TILE_8x448.0 as i64, "CUBLASLT_MATMUL_TILE_8x448"),
+                (Self::CUBLASLT_MATMUL_TILE_8x512.0 as i64, "CUBLASLT_MATMUL_TILE_8x512"),
+                (Self::CUBLASLT_MATMUL_TILE_8x576.0 as i64, "CUBLASLT_MATMUL_TILE_8x576"),
+                (Self::CUBLASLT_MATMUL_TILE_8x640.0 as i64, "CUBLASLT_MATMUL_TILE_8x640"),
+                (Self::CUBLASLT_MATMUL_TILE_8x704.0 as i64, "CUBLASLT_MATMUL_TILE_8x704"),
+                (Self::CUBLASLT_MATMUL_TILE_8x768.0 as i64, "CUBLASLT_MATMUL_TILE_8x768"),
+                (Self::CUBLASLT_MATMUL_TILE_16x64.0 as i64, "CUBLASLT_MATMUL_TILE_16x64"),
+                (Self::CUBLASLT_MATMUL_TILE_16x128.0 as i64, "CUBLASLT_MATMUL_TILE_16x128"),
+                (Self::CUBLASLT_MATMUL_TILE_16x192.0 as i64, "CUBLASLT_MATMUL_TILE_16x192"),
+                (Self::CUBLASLT_MATMUL_TILE_16x256.0 as i64, "CUBLASLT_MATMUL_TILE_16x256"),
+                (Self::CUBLASLT_MATMUL_TILE_16x320.0 as i64, "CUBLASLT_MATMUL_TILE_16x320"),
+                (Self::CUBLASLT_MATMUL_TILE_16x384.0 as i64, "CUBLASLT_MATMUL_TILE_16x384"),
+                (Self::CUBLASLT_MATMUL_TILE_16x448.0 as i64, "CUBLASLT_MATMUL_TILE_16x448"),
+                (Self::CUBLASLT_MATMUL_TILE_16x512.0 as i64, "CUBLASLT_MATMUL_TILE_16x512"),
+                (Self::CUBLASLT_MATMUL_TILE_16x576.0 as i64, "CUBLASLT_MATMUL_TILE_16x576"),
+                (Self::CUBLASLT_MATMUL_TILE_16x640.0 as i64, "CUBLASLT_MATMUL_TILE_16x640"),
+                (Self::CUBLASLT_MATMUL_TILE_16x704.0 as i64, "CUBLASLT_MATMUL_TILE_16x704"),
+                (Self::CUBLASLT_MATMUL_TILE_16x768.0 as i64, "CUBLASLT_MATMUL_TILE_16x768"),
+                (Self::CUBLASLT_MATMUL_TILE_24x64.0 as i64, "CUBLASLT_MATMUL_TILE_24x64"),
+                (Self::CUBLASLT_MATMUL_TILE_24x128.0 as i64, "CUBLASLT_MATMUL_TILE_24x128"),
+                (Self::CUBLASLT_MATMUL_TILE_24x192.0 as i64, "CUBLASLT_MATMUL_TILE_24x192"),
+                (Self::CUBLASLT_MATMUL_TILE_24x256.0 as i64, "CUBLASLT_MATMUL_TILE_24x256"),
+                (Self::CUBLASLT_MATMUL_TILE_24x320.0 as i64, "CUBLASLT_MATMUL_TILE_24x320"),
+                (Self::CUBLASLT_MATMUL_TILE_24x384.0 as i64, "CUBLASLT_MATMUL_TILE_24x384"),
+                (Self::CUBLASLT_MATMUL_TILE_24x448.0 as i64, "CUBLASLT_MATMUL_TILE_24x448"),
+                (Self::CUBLASLT_MATMUL_TILE_24x512.0 as i64, "CUBLASLT_MATMUL_TILE_24x512"),
+                (Self::CUBLASLT_MATMUL_TILE_24x576.0 as i64, "CUBLASLT_MATMUL_TILE_24x576"),
+                (Self::CUBLASLT_MATMUL_TILE_24x640.0 as i64, "CUBLASLT_MATMUL_TILE_24x640"),
+                (Self::CUBLASLT_MATMUL_TILE_24x704.0 as i64, "CUBLASLT_MATMUL_TILE_24x704"),
+                (Self::CUBLASLT_MATMUL_TILE_24x768.0 as i64, "CUBLASLT_MATMUL_TILE_24x768"),
+                (Self::CUBLASLT_MATMUL_TILE_32x192.0 as i64, "CUBLASLT_MATMUL_TILE_32x192"),
+                (Self::CUBLASLT_MATMUL_TILE_32x320.0 as i64, "CUBLASLT_MATMUL_TILE_32x320"),
+                (Self::CUBLASLT_MATMUL_TILE_32x384.0 as i64, "CUBLASLT_MATMUL_TILE_32x384"),
+                (Self::CUBLASLT_MATMUL_TILE_32x448.0 as i64, "CUBLASLT_MATMUL_TILE_32x448"),
+                (Self::CUBLASLT_MATMUL_TILE_32x512.0 as i64, "CUBLASLT_MATMUL_TILE_32x512"),
+                (Self::CUBLASLT_MATMUL_TILE_32x576.0 as i64, "CUBLASLT_MATMUL_TILE_32x576"),
+                (Self::CUBLASLT_MATMUL_TILE_32x640.0 as i64, "CUBLASLT_MATMUL_TILE_32x640"),
+                (Self::CUBLASLT_MATMUL_TILE_32x704.0 as i64, "CUBLASLT_MATMUL_TILE_32x704"),
+                (Self::CUBLASLT_MATMUL_TILE_32x768.0 as i64, "CUBLASLT_MATMUL_TILE_32x768"),
+                (Self::CUBLASLT_MATMUL_TILE_40x64.0 as i64, "CUBLASLT_MATMUL_TILE_40x64"),
+                (Self::CUBLASLT_MATMUL_TILE_40x128.0 as i64, "CUBLASLT_MATMUL_TILE_40x128"),
+                (Self::CUBLASLT_MATMUL_TILE_40x192.0 as i64, "CUBLASLT_MATMUL_TILE_40x192"),
+                (Self::CUBLASLT_MATMUL_TILE_40x256.0 as i64, "CUBLASLT_MATMUL_TILE_40x256"),
+                (Self::CUBLASLT_MATMUL_TILE_40x320.0 as i64, "CUBLASLT_MATMUL_TILE_40x320"),
+                (Self::CUBLASLT_MATMUL_TILE_40x384.0 as i64, "CUBLASLT_MATMUL_TILE_40x384"),
+                (Self::CUBLASLT_MATMUL_TILE_40x448.0 as i64, "CUBLASLT_MATMUL_TILE_40x448"),
+                (Self::CUBLASLT_MATMUL_TILE_40x512.0 as i64, "CUBLASLT_MATMUL_TILE_40x512"),
+                (Self::CUBLASLT_MATMUL_TILE_40x576.0 as i64, "CUBLASLT_MATMUL_TILE_40x576"),
+                (Self::CUBLASLT_MATMUL_TILE_40x640.0 as i64, "CUBLASLT_MATMUL_TILE_40x640"),
+                (Self::CUBLASLT_MATMUL_TILE_40x704.0 as i64, "CUBLASLT_MATMUL_TILE_40x704"),
+                (Self::CUBLASLT_MATMUL_TILE_40x768.0 as i64, "CUBLASLT_MATMUL_TILE_40x768"),
+                (Self::CUBLASLT_MATMUL_TILE_48x64.0 as i64, "CUBLASLT_MATMUL_TILE_48x64"),
+                (Self::CUBLASLT_MATMUL_TILE_48x128.0 as i64, "CUBLASLT_MATMUL_TILE_48x128"),
+                (Self::CUBLASLT_MATMUL_TILE_48x192.0 as i64, "CUBLASLT_MATMUL_TILE_48x192"),
+                (Self::CUBLASLT_MATMUL_TILE_48x256.0 as i64, "CUBLASLT_MATMUL_TILE_48x256"),
+                (Self::CUBLASLT_MATMUL_TILE_48x320.0 as i64, "CUBLASLT_MATMUL_TILE_48x320"),
+                (Self::CUBLASLT_MATMUL_TILE_48x384.0 as i64, "CUBLASLT_MATMUL_TILE_48x384"),
+                (Self::CUBLASLT_MATMUL_TILE_48x448.0 as i64, "CUBLASLT_MATMUL_TILE_48x448"),
+                (Self::CUBLASLT_MATMUL_TILE_48x512.0 as i64, "CUBLASLT_MATMUL_TILE_48x512"),
+                (Self::CUBLASLT_MATMUL_TILE_48x576.0 as i64, "CUBLASLT_MATMUL_TILE_48x576"),
+                (Self::CUBLASLT_MATMUL_TILE_48x640.0 as i64, "CUBLASLT_MATMUL_TILE_48x640"),
+                (Self::CUBLASLT_MATMUL_TILE_48x704.0 as i64, "CUBLASLT_MATMUL_TILE_48x704"),
+                (Self::CUBLASLT_MATMUL_TILE_48x768.0 as i64, "CUBLASLT_MATMUL_TILE_48x768"),
+                (Self::CUBLASLT_MATMUL_TILE_56x64.0 as i64, "CUBLASLT_MATMUL_TILE_56x64"),
+                (Self::CUBLASLT_MATMUL_TILE_56x128.0 as i64, "CUBLASLT_MATMUL_TILE_56x128"),
+                (Self::CUBLASLT_MATMUL_TILE_56x192.0 as i64, "CUBLASLT_MATMUL_TILE_56x192"),
+                (Self::CUBLASLT_MATMUL_TILE_56x256.0 as i64, "CUBLASLT_MATMUL_TILE_56x256"),
+                (Self::CUBLASLT_MATMUL_TILE_56x320.0 as i64, "CUBLASLT_MATMUL_TILE_56x320"),
+                (Self::CUBLASLT_MATMUL_TILE_56x384.0 as i64, "CUBLASLT_MATMUL_TILE_56x384"),
+                (Self::CUBLASLT_MATMUL_TILE_56x448.0 as i64, "CUBLASLT_MATMUL_TILE_56x448"),
+                (Self::CUBLASLT_MATMUL_TILE_56x512.0 as i64, "CUBLASLT_MATMUL_TILE_56x512"),
+                (Self::CUBLASLT_MATMUL_TILE_56x576.0 as i64, "CUBLASLT_MATMUL_TILE_56x576"),
+                (Self::CUBLASLT_MATMUL_TILE_56x640.0 as i64, "CUBLASLT_MATMUL_TILE_56x640"),
+                (Self::CUBLASLT_MATMUL_TILE_56x704.0 as i64, "CUBLASLT_MATMUL_TILE_56x704"),
+                (Self::CUBLASLT_MATMUL_TILE_56x768.0 as i64, "CUBLASLT_MATMUL_TILE_56x768"),
+                (Self::CUBLASLT_MATMUL_TILE_64x192.0 as i64, "CUBLASLT_MATMUL_TILE_64x192"),
+                (Self::CUBLASLT_MATMUL_TILE_64x320.0 as i64, "CUBLASLT_MATMUL_TILE_64x320"),
+                (Self::CUBLASLT_MATMUL_TILE_64x384.0 as i64, "CUBLASLT_MATMUL_TILE_64x384"),
+                (Self::CUBLASLT_MATMUL_TILE_64x448.0 as i64, "CUBLASLT_MATMUL_TILE_64x448"),
+                (Self::CUBLASLT_MATMUL_TILE_64x576.0 as i64, "CUBLASLT_MATMUL_TILE_64x576"),
+                (Self::CUBLASLT_MATMUL_TILE_64x640.0 as i64, "CUBLASLT_MATMUL_TILE_64x640"),
+                (Self::CUBLASLT_MATMUL_TILE_64x704.0 as i64, "CUBLASLT_MATMUL_TILE_64x704"),
+                (Self::CUBLASLT_MATMUL_TILE_64x768.0 as i64, "CUBLASLT_MATMUL_TILE_64x768"),
+                (Self::CUBLASLT_MATMUL_TILE_72x64.0 as i64, "CUBLASLT_MATMUL_TILE_72x64"),
+                (Self::CUBLASLT_MATMUL_TILE_72x128.0 as i64, "CUBLASLT_MATMUL_TILE_72x128"),
+                (Self::CUBLASLT_MATMUL_TILE_72x192.0 as i64, "CUBLASLT_MATMUL_TILE_72x192"),
+                (Self::CUBLASLT_MATMUL_TILE_72x256.0 as i64, "CUBLASLT_MATMUL_TILE_72x256"),
+                (Self::CUBLASLT_MATMUL_TILE_72x320.0 as i64, "CUBLASLT_MATMUL_TILE_72x320"),
+                (Self::CUBLASLT_MATMUL_TILE_72x384.0 as i64, "CUBLASLT_MATMUL_TILE_72x384"),
+                (Self::CUBLASLT_MATMUL_TILE_72x448.0 as i64, "CUBLASLT_MATMUL_TILE_72x448"),
+                (Self::CUBLASLT_MATMUL_TILE_72x512.0 as i64, "CUBLASLT_MATMUL_TILE_72x512"),
+                (Self::CUBLASLT_MATMUL_TILE_72x576.0 as i64, "CUBLASLT_MATMUL_TILE_72x576"),
+                (Self::CUBLASLT_MATMUL_TILE_72x640.0 as i64, "CUBLASLT_MATMUL_TILE_72x640"),
+                (Self::CUBLASLT_MATMUL_TILE_80x64.0 as i64, "CUBLASLT_MATMUL_TILE_80x64"),
+                (Self::CUBLASLT_MATMUL_TILE_80x128.0 as i64, "CUBLASLT_MATMUL_TILE_80x128"),
+                (Self::CUBLASLT_MATMUL_TILE_80x192.0 as i64, "CUBLASLT_MATMUL_TILE_80x192"),
+                (Self::CUBLASLT_MATMUL_TILE_80x256.0 as i64, "CUBLASLT_MATMUL_TILE_80x256"),
+                (Self::CUBLASLT_MATMUL_TILE_80x320.0 as i64, "CUBLASLT_MATMUL_TILE_80x320"),
+                (Self::CUBLASLT_MATMUL_TILE_80x384.0 as i64, "CUBLASLT_MATMUL_TILE_80x384"),
+                (Self::CUBLASLT_MATMUL_TILE_80x448.0 as i64, "CUBLASLT_MATMUL_TILE_80x448"),
+                (Self::CUBLASLT_MATMUL_TILE_80x512.0 as i64, "CUBLASLT_MATMUL_TILE_80x512"),
+                (Self::CUBLASLT_MATMUL_TILE_80x576.0 as i64, "CUBLASLT_MATMUL_TILE_80x576"),
+                (Self::CUBLASLT_MATMUL_TILE_88x64.0 as i64, "CUBLASLT_MATMUL_TILE_88x64"),
+                (Self::CUBLASLT_MATMUL_TILE_88x128.0 as i64, "CUBLASLT_MATMUL_TILE_88x128"),
+                (Self::CUBLASLT_MATMUL_TILE_88x192.0 as i64, "CUBLASLT_MATMUL_TILE_88x192"),
+                (Self::CUBLASLT_MATMUL_TILE_88x256.0 as i64, "CUBLASLT_MATMUL_TILE_88x256"),
+                (Self::CUBLASLT_MATMUL_TILE_88x320.0 as i64, "CUBLASLT_MATMUL_TILE_88x320"),
+                (Self::CUBLASLT_MATMUL_TILE_88x384.0 as i64, "CUBLASLT_MATMUL_TILE_88x384"),
+                (Self::CUBLASLT_MATMUL_TILE_88x448.0 as i64, "CUBLASLT_MATMUL_TILE_88x448"),
+                (Self::CUBLASLT_MATMUL_TILE_88x512.0 as i64, "CUBLASLT_MATMUL_TILE_88x512"),
+                (Self::CUBLASLT_MATMUL_TILE_96x192.0 as i64, "CUBLASLT_MATMUL_TILE_96x192"),
+                (Self::CUBLASLT_MATMUL_TILE_96x256.0 as i64, "CUBLASLT_MATMUL_TILE_96x256"),
+                (Self::CUBLASLT_MATMUL_TILE_96x320.0 as i64, "CUBLASLT_MATMUL_TILE_96x320"),
+                (Self::CUBLASLT_MATMUL_TILE_96x384.0 as i64, "CUBLASLT_MATMUL_TILE_96x384"),
+                (Self::CUBLASLT_MATMUL_TILE_96x448.0 as i64, "CUBLASLT_MATMUL_TILE_96x448"),
+                (Self::CUBLASLT_MATMUL_TILE_96x512.0 as i64, "CUBLASLT_MATMUL_TILE_96x512"),
+                (Self::CUBLASLT_MATMUL_TILE_104x64.0 as i64, "CUBLASLT_MATMUL_TILE_104x64"),
+                (Self::CUBLASLT_MATMUL_TILE_104x128.0 as i64, "CUBLASLT_MATMUL_TILE_104x128"),
+                (Self::CUBLASLT_MATMUL_TILE_104x192.0 as i64, "CUBLASLT_MATMUL_TILE_104x192"),
+                (Self::CUBLASLT_MATMUL_TILE_104x256.0 as i64, "CUBLASLT_MATMUL_TILE_104x256"),
+                (Self::CUBLASLT_MATMUL_TILE_104x320.0 as i64, "CUBLASLT_MATMUL_TILE_104x320"),
+                (Self::CUBLASLT_MATMUL_TILE_104x384.0 as i64, "CUBLASLT_MATMUL_TILE_104x384"),
+                (Self::CUBLASLT_MATMUL_TILE_104x448.0 as i64, "CUBLASLT_MATMUL_TILE_104x448"),
+                (Self::CUBLASLT_MATMUL_TILE_112x64.0 as i64, "CUBLASLT_MATMUL_TILE_112x64"),
+                (Self::CUBLASLT_MATMUL_TILE_112x128.0 as i64, "CUBLASLT_MATMUL_TILE_112x128"),
+                (Self::CUBLASLT_MATMUL_TILE_112x192.0 as i64, "CUBLASLT_MATMUL_TILE_112x192"),
+                (Self::CUBLASLT_MATMUL_TILE_112x256.0 as i64, "CUBLASLT_MATMUL_TILE_112x256"),
+                (Self::CUBLASLT_MATMUL_TILE_112x320.0 as i64, "CUBLASLT_MATMUL_TILE_112x320"),
+                (Self::CUBLASLT_MATMUL_TILE_112x384.0 as i64, "CUBLASLT_MATMUL_TILE_112x384"),
+                (Self::CUBLASLT_MATMUL_TILE_120x64.0 as i64, "CUBLASLT_MATMUL_TILE_120x64"),
+                (Self::CUBLASLT_MATMUL_TILE_120x128.0 as i64, "CUBLASLT_MATMUL_TILE_120x128"),
+                (Self::CUBLASLT_MATMUL_TILE_120x192.0 as i64, "CUBLASLT_MATMUL_TILE_120x192"),
+                (Self::CUBLASLT_MATMUL_TILE_120x256.0 as i64, "CUBLASLT_MATMUL_TILE_120x256"),
+                (Self::CUBLASLT_MATMUL_TILE_120x320.0 as i64, "CUBLASLT_MATMUL_TILE_120x320"),
+                (Self::CUBLASLT_MATMUL_TILE_120x384.0 as i64, "CUBLASLT_MATMUL_TILE_120x384"),
+                (Self::CUBLASLT_MATMUL_TILE_128x320.0 as i64, "CUBLASLT_MATMUL_TILE_128x320"),
+                (Self::CUBLASLT_MATMUL_TILE_128x384.0 as i64, "CUBLASLT_MATMUL_TILE_128x384"),
+                (Self::CUBLASLT_MATMUL_TILE_136x64.0 as i64, "CUBLASLT_MATMUL_TILE_136x64"),
+                (Self::CUBLASLT_MATMUL_TILE_136x128.0 as i64, "CUBLASLT_MATMUL_TILE_136x128"),
+                (Self::CUBLASLT_MATMUL_TILE_136x192.0 as i64, "CUBLASLT_MATMUL_TILE_136x192"),
+                (Self::CUBLASLT_MATMUL_TILE_136x256.0 as i64, "CUBLASLT_MATMUL_TILE_136x256"),
+                (Self::CUBLASLT_MATMUL_TILE_136x320.0 as i64, "CUBLASLT_MATMUL_TILE_136x320"),
+                (Self::CUBLASLT_MATMUL_TILE_144x64.0 as i64, "CUBLASLT_MATMUL_TILE_144x64"),
+                (Self::CUBLASLT_MATMUL_TILE_144x128.0 as i64, "CUBLASLT_MATMUL_TILE_144x128"),
+                (Self::CUBLASLT_MATMUL_TILE_144x192.0 as i64, "CUBLASLT_MATMUL_TILE_144x192"),
+                (Self::CUBLASLT_MATMUL_TILE_144x256.0 as i64, "CUBLASLT_MATMUL_TILE_144x256"),
+                (Self::CUBLASLT_MATMUL_TILE_144x320.0 as i64, "CUBLASLT_MATMUL_TILE_144x320"),
+                (Self::CUBLASLT_MATMUL_TILE_152x64.0 as i64, "CUBLASLT_MATMUL_TILE_152x64"),
+                (Self::CUBLASLT_MATMUL_TILE_152x128.0 as i64, "CUBLASLT_MATMUL_TILE_152x128"),
+                (Self::CUBLASLT_MATMUL_TILE_152x192.0 as i64, "CUBLASLT_MATMUL_TILE_152x192"),
+                (Self::CUBLASLT_MATMUL_TILE_152x256.0 as i64, "CUBLASLT_MATMUL_TILE_152x256"),
+                (Self::CUBLASLT_MATMUL_TILE_152x320.0 as i64, "CUBLASLT_MATMUL_TILE_152x320"),
+                (Self::CUBLASLT_MATMUL_TILE_160x64.0 as i64, "CUBLASLT_MATMUL_TILE_160x64"),
+                (Self::CUBLASLT_MATMUL_TILE_160x192.0 as i64, "CUBLASLT_MATMUL_TILE_160x192"),
+                (Self::CUBLASLT_MATMUL_TILE_160x256.0 as i64, "CUBLASLT_MATMUL_TILE_160x256"),
+                (Self::CUBLASLT_MATMUL_TILE_168x64.0 as i64, "CUBLASLT_MATMUL_TILE_168x64"),
+                (Self::CUBLASLT_MATMUL_TILE_168x128.0 as i64, "CUBLASLT_MATMUL_TILE_168x128"),
+                (Self::CUBLASLT_MATMUL_TILE_168x192.0 as i64, "CUBLASLT_MATMUL_TILE_168x192"),
+                (Self::CUBLASLT_MATMUL_TILE_168x256.0 as i64, "CUBLASLT_MATMUL_TILE_168x256"),
+                (Self::CUBLASLT_MATMUL_TILE_176x64.0 as i64, "CUBLASLT_MATMUL_TILE_176x64"),
+                (Self::CUBLASLT_MATMUL_TILE_176x128.0 as i64, "CUBLASLT_MATMUL_TILE_176x128"),
+                (Self::CUBLASLT_MATMUL_TILE_176x192.0 as i64, "CUBLASLT_MATMUL_TILE_176x192"),
+                (Self::CUBLASLT_MATMUL_TILE_176x256.0 as i64, "CUBLASLT_MATMUL_TILE_176x256"),
+                (Self::CUBLASLT_MATMUL_TILE_184x64.0 as i64, "CUBLASLT_MATMUL_TILE_184x64"),
+                (Self::CUBLASLT_MATMUL_TILE_184x128.0 as i64, "CUBLASLT_MATMUL_TILE_184x128"),
+                (Self::CUBLASLT_MATMUL_TILE_184x192.0 as i64, "CUBLASLT_MATMUL_TILE_184x192"),
+                (Self::CUBLASLT_MATMUL_TILE_184x256.0 as i64, "CUBLASLT_MATMUL_TILE_184x256"),
+                (Self::CUBLASLT_MATMUL_TILE_192x64.0 as i64, "CUBLASLT_MATMUL_TILE_192x64"),
+                (Self::CUBLASLT_MATMUL_TILE_192x192.0 as i64, "CUBLASLT_MATMUL_TILE_192x192"),
+                (Self::CUBLASLT_MATMUL_TILE_192x256.0 as i64, "CUBLASLT_MATMUL_TILE_192x256"),
+                (Self::CUBLASLT_MATMUL_TILE_200x64.0 as i64, "CUBLASLT_MATMUL_TILE_200x64"),
+                (Self::CUBLASLT_MATMUL_TILE_200x128.0 as i64, "CUBLASLT_MATMUL_TILE_200x128"),
+                (Self::CUBLASLT_MATMUL_TILE_200x192.0 as i64, "CUBLASLT_MATMUL_TILE_200x192"),
+                (Self::CUBLASLT_MATMUL_TILE_208x64.0 as i64, "CUBLASLT_MATMUL_TILE_208x64"),
+                (Self::CUBLASLT_MATMUL_TILE_208x128.0 as i64, "CUBLASLT_MATMUL_TILE_208x128"),
+                (Self::CUBLASLT_MATMUL_TILE_208x192.0 as i64, "CUBLASLT_MATMUL_TILE_208x192"),
+                (Self::CUBLASLT_MATMUL_TILE_216x64.0 as i64, "CUBLASLT_MATMUL_TILE_216x64"),
+                (Self::CUBLASLT_MATMUL_TILE_216x128.0 as i64, "CUBLASLT_MATMUL_TILE_216x128"),
+                (Self::CUBLASLT_MATMUL_TILE_216x192.0 as i64, "CUBLASLT_MATMUL_TILE_216x192"),
+                (Self::CUBLASLT_MATMUL_TILE_224x64.0 as i64, "CUBLASLT_MATMUL_TILE_224x64"),
+                (Self::CUBLASLT_MATMUL_TILE_224x128.0 as i64, "CUBLASLT_MATMUL_TILE_224x128"),
+                (Self::CUBLASLT_MATMUL_TILE_224x192.0 as i64, "CUBLASLT_MATMUL_TILE_224x192"),
+                (Self::CUBLASLT_MATMUL_TILE_232x64.0 as i64, "CUBLASLT_MATMUL_TILE_232x64"),
+                (Self::CUBLASLT_MATMUL_TILE_232x128.0 as i64, "CUBLASLT_MATMUL_TILE_232x128"),
+                (Self::CUBLASLT_MATMUL_TILE_232x192.0 as i64, "CUBLASLT_MATMUL_TILE_232x192"),
+                (Self::CUBLASLT_MATMUL_TILE_240x64.0 as i64, "CUBLASLT_MATMUL_TILE_240x64"),
+                (Self::CUBLASLT_MATMUL_TILE_240x128.0 as i64, "CUBLASLT_MATMUL_TILE_240x128"),
+                (Self::CUBLASLT_MATMUL_TILE_240x192.0 as i64, "CUBLASLT_MATMUL_TILE_240x192"),
+                (Self::CUBLASLT_MATMUL_TILE_248x64.0 as i64, "CUBLASLT_MATMUL_TILE_248x64"),
+                (Self::CUBLASLT_MATMUL_TILE_248x128.0 as i64, "CUBLASLT_MATMUL_TILE_248x128"),
+                (Self::CUBLASLT_MATMUL_TILE_248x192.0 as i64, "CUBLASLT_MATMUL_TILE_248x192"),
+                (Self::CUBLASLT_MATMUL_TILE_256x192.0 as i64, "CUBLASLT_MATMUL_TILE_256x192"),
+                (Self::CUBLASLT_MATMUL_TILE_264x64.0 as i64, "CUBLASLT_MATMUL_TILE_264x64"),
+                (Self::CUBLASLT_MATMUL_TILE_264x128.0 as i64, "CUBLASLT_MATMUL_TILE_264x128"),
+                (Self::CUBLASLT_MATMUL_TILE_272x64.0 as i64, "CUBLASLT_MATMUL_TILE_272x64"),
+                (Self::CUBLASLT_MATMUL_TILE_272x128.0 as i64, "CUBLASLT_MATMUL_TILE_272x128"),
+                (Self::CUBLASLT_MATMUL_TILE_280x64.0 as i64, "CUBLASLT_MATMUL_TILE_280x64"),
+                (Self::CUBLASLT_MATMUL_TILE_280x128.0 as i64, "CUBLASLT_MATMUL_TILE_280x128"),
+                (Self::CUBLASLT_MATMUL_TILE_288x64.0 as i64, "CUBLASLT_MATMUL_TILE_288x64"),
+                (Self::CUBLASLT_MATMUL_TILE_288x128.0 as i64, "CUBLASLT_MATMUL_TILE_288x128"),
+                (Self::CUBLASLT_MATMUL_TILE_296x64.0 as i64, "CUBLASLT_MATMUL_TILE_296x64"),
+                (Self::CUBLASLT_MATMUL_TILE_296x128.0 as i64, "CUBLASLT_MATMUL_TILE_296x128"),
+                (Self::CUBLASLT_MATMUL_TILE_304x64.0 as i64, "CUBLASLT_MATMUL_TILE_304x64"),
+                (Self::CUBLASLT_MATMUL_TILE_304x128.0 as i64, "CUBLASLT_MATMUL_TILE_304x128"),
+                (Self::CUBLASLT_MATMUL_TILE_312x64.0 as i64, "CUBLASLT_MATMUL_TILE_312x64"),
+                (Self::CUBLASLT_MATMUL_TILE_312x128.0 as i64, "CUBLASLT_MATMUL_TILE_312x128"),
+                (Self::CUBLASLT_MATMUL_TILE_320x64.0 as i64, "CUBLASLT_MATMUL_TILE_320x64"),
+                (Self::CUBLASLT_MATMUL_TILE_320x128.0 as i64, "CUBLASLT_MATMUL_TILE_320x128"),
+                (Self::CUBLASLT_MATMUL_TILE_328x64.0 as i64, "CUBLASLT_MATMUL_TILE_328x64"),
+                (Self::CUBLASLT_MATMUL_TILE_328x128.0 as i64, "CUBLASLT_MATMUL_TILE_328x128"),
+                (Self::CUBLASLT_MATMUL_TILE_336x64.0 as i64, "CUBLASLT_MATMUL_TILE_336x64"),
+                (Self::CUBLASLT_MATMUL_TILE_336x128.0 as i64, "CUBLASLT_MATMUL_TILE_336x128"),
+                (Self::CUBLASLT_MATMUL_TILE_344x64.0 as i64, "CUBLASLT_MATMUL_TILE_344x64"),
+                (Self::CUBLASLT_MATMUL_TILE_344x128.0 as i64, "CUBLASLT_MATMUL_TILE_344x128"),
+                (Self::CUBLASLT_MATMUL_TILE_352x64.0 as i64, "CUBLASLT_MATMUL_TILE_352x64"),
+                (Self::CUBLASLT_MATMUL_TILE_352x128.0 as i64, "CUBLASLT_MATMUL_TILE_352x128"),
+                (Self::CUBLASLT_MATMUL_TILE_360x64.0 as i64, "CUBLASLT_MATMUL_TILE_360x64"),
+                (Self::CUBLASLT_MATMUL_TILE_360x128.0 as i64, "CUBLASLT_MATMUL_TILE_360x128"),
+                (Self::CUBLASLT_MATMUL_TILE_368x64.0 as i64, "CUBLASLT_MATMUL_TILE_368x64"),
+                (Self::CUBLASLT_MATMUL_TILE_368x128.0 as i64, "CUBLASLT_MATMUL_TILE_368x128"),
+                (Self::CUBLASLT_MATMUL_TILE_376x64.0 as i64, "CUBLASLT_MATMUL_TILE_376x64"),
+                (Self::CUBLASLT_MATMUL_TILE_376x128.0 as i64, "CUBLASLT_MATMUL_TILE_376x128"),
+                (Self::CUBLASLT_MATMUL_TILE_384x64.0 as i64, "CUBLASLT_MATMUL_TILE_384x64"),
+                (Self::CUBLASLT_MATMUL_TILE_384x128.0 as i64, "CUBLASLT_MATMUL_TILE_384x128"),
+                (Self::CUBLASLT_MATMUL_TILE_392x64.0 as i64, "CUBLASLT_MATMUL_TILE_392x64"),
+                (Self::CUBLASLT_MATMUL_TILE_400x64.0 as i64, "CUBLASLT_MATMUL_TILE_400x64"),
+                (Self::CUBLASLT_MATMUL_TILE_408x64.0 as i64, "CUBLASLT_MATMUL_TILE_408x64"),
+                (Self::CUBLASLT_MATMUL_TILE_416x64.0 as i64, "CUBLASLT_MATMUL_TILE_416x64"),
+                (Self::CUBLASLT_MATMUL_TILE_424x64.0 as i64, "CUBLASLT_MATMUL_TILE_424x64"),
+                (Self::CUBLASLT_MATMUL_TILE_432x64.0 as i64, "CUBLASLT_MATMUL_TILE_432x64"),
+                (Self::CUBLASLT_MATMUL_TILE_440x64.0 as i64, "CUBLASLT_MATMUL_TILE_440x64"),
+                (Self::CUBLASLT_MATMUL_TILE_448x64.0 as i64, "CUBLASLT_MATMUL_TILE_448x64"),
+                (Self::CUBLASLT_MATMUL_TILE_456x64.0 as i64, "CUBLASLT_MATMUL_TILE_456x64"),
+                (Self::CUBLASLT_MATMUL_TILE_464x64.0 as i64, "CUBLASLT_MATMUL_TILE_464x64"),
+                (Self::CUBLASLT_MATMUL_TILE_472x64.0 as i64, "CUBLASLT_MATMUL_TILE_472x64"),
+                (Self::CUBLASLT_MATMUL_TILE_480x64.0 as i64, "CUBLASLT_MATMUL_TILE_480x64"),
+                (Self::CUBLASLT_MATMUL_TILE_488x64.0 as i64, "CUBLASLT_MATMUL_TILE_488x64"),
+                (Self::CUBLASLT_MATMUL_TILE_496x64.0 as i64, "CUBLASLT_MATMUL_TILE_496x64"),
+                (Self::CUBLASLT_MATMUL_TILE_504x64.0 as i64, "CUBLASLT_MATMUL_TILE_504x64"),
+                (Self::CUBLASLT_MATMUL_TILE_520x64.0 as i64, "CUBLASLT_MATMUL_TILE_520x64"),
+                (Self::CUBLASLT_MATMUL_TILE_528x64.0 as i64, "CUBLASLT_MATMUL_TILE_528x64"),
+                (Self::CUBLASLT_MATMUL_TILE_536x64.0 as i64, "CUBLASLT_MATMUL_TILE_536x64"),
+                (Self::CUBLASLT_MATMUL_TILE_544x64.0 as i64, "CUBLASLT_MATMUL_TILE_544x64"),
+                (Self::CUBLASLT_MATMUL_TILE_552x64.0 as i64, "CUBLASLT_MATMUL_TILE_552x64"),
+                (Self::CUBLASLT_MATMUL_TILE_560x64.0 as i64, "CUBLASLT_MATMUL_TILE_560x64"),
+                (Self::CUBLASLT_MATMUL_TILE_568x64.0 as i64, "CUBLASLT_MATMUL_TILE_568x64"),
+                (Self::CUBLASLT_MATMUL_TILE_576x64.0 as i64, "CUBLASLT_MATMUL_TILE_576x64"),
+                (Self::CUBLASLT_MATMUL_TILE_584x64.0 as i64, "CUBLASLT_MATMUL_TILE_584x64"),
+                (Self::CUBLASLT_MATMUL_TILE_592x64.0 as i64, "CUBLASLT_MATMUL_TILE_592x64"),
+                (Self::CUBLASLT_MATMUL_TILE_600x64.0 as i64, "CUBLASLT_MATMUL_TILE_600x64"),
+                (Self::CUBLASLT_MATMUL_TILE_608x64.0 as i64, "CUBLASLT_MATMUL_TILE_608x64"),
+                (Self::CUBLASLT_MATMUL_TILE_616x64.0 as i64, "CUBLASLT_MATMUL_TILE_616x64"),
+                (Self::CUBLASLT_MATMUL_TILE_624x64.0 as i64, "CUBLASLT_MATMUL_TILE_624x64"),
+                (Self::CUBLASLT_MATMUL_TILE_632x64.0 as i64, "CUBLASLT_MATMUL_TILE_632x64"),
+                (Self::CUBLASLT_MATMUL_TILE_640x64.0 as i64, "CUBLASLT_MATMUL_TILE_640x64"),
+                (Self::CUBLASLT_MATMUL_TILE_648x64.0 as i64, "CUBLASLT_MATMUL_TILE_648x64"),
+                (Self::CUBLASLT_MATMUL_TILE_656x64.0 as i64, "CUBLASLT_MATMUL_TILE_656x64"),
+                (Self::CUBLASLT_MATMUL_TILE_664x64.0 as i64, "CUBLASLT_MATMUL_TILE_664x64"),
+                (Self::CUBLASLT_MATMUL_TILE_672x64.0 as i64, "CUBLASLT_MATMUL_TILE_672x64"),
+                (Self::CUBLASLT_MATMUL_TILE_680x64.0 as i64, "CUBLASLT_MATMUL_TILE_680x64"),
+                (Self::CUBLASLT_MATMUL_TILE_688x64.0 as i64, "CUBLASLT_MATMUL_TILE_688x64"),
+                (Self::CUBLASLT_MATMUL_TILE_696x64.0 as i64, "CUBLASLT_MATMUL_TILE_696x64"),
+                (Self::CUBLASLT_MATMUL_TILE_704x64.0 as i64, "CUBLASLT_MATMUL_TILE_704x64"),
+                (Self::CUBLASLT_MATMUL_TILE_712x64.0 as i64, "CUBLASLT_MATMUL_TILE_712x64"),
+                (Self::CUBLASLT_MATMUL_TILE_720x64.0 as i64, "CUBLASLT_MATMUL_TILE_720x64"),
+                (Self::CUBLASLT_MATMUL_TILE_728x64.0 as i64, "CUBLASLT_MATMUL_TILE_728x64"),
+                (Self::CUBLASLT_MATMUL_TILE_736x64.0 as i64, "CUBLASLT_MATMUL_TILE_736x64"),
+                (Self::CUBLASLT_MATMUL_TILE_744x64.0 as i64, "CUBLASLT_MATMUL_TILE_744x64"),
+                (Self::CUBLASLT_MATMUL_TILE_752x64.0 as i64, "CUBLASLT_MATMUL_TILE_752x64"),
+                (Self::CUBLASLT_MATMUL_TILE_760x64.0 as i64, "CUBLASLT_MATMUL_TILE_760x64"),
+                (Self::CUBLASLT_MATMUL_TILE_768x64.0 as i64, "CUBLASLT_MATMUL_TILE_768x64"),
+                (Self::CUBLASLT_MATMUL_TILE_64x16.0 as i64, "CUBLASLT_MATMUL_TILE_64x16"),
+                (Self::CUBLASLT_MATMUL_TILE_64x24.0 as i64, "CUBLASLT_MATMUL_TILE_64x24"),
+                (Self::CUBLASLT_MATMUL_TILE_64x40.0 as i64, "CUBLASLT_MATMUL_TILE_64x40"),
+                (Self::CUBLASLT_MATMUL_TILE_64x48.0 as i64, "CUBLASLT_MATMUL_TILE_64x48"),
+                (Self::CUBLASLT_MATMUL_TILE_64x56.0 as i64, "CUBLASLT_MATMUL_TILE_64x56"),
+                (Self::CUBLASLT_MATMUL_TILE_64x72.0 as i64, "CUBLASLT_MATMUL_TILE_64x72"),
+                (Self::CUBLASLT_MATMUL_TILE_64x80.0 as i64, "CUBLASLT_MATMUL_TILE_64x80"),
+                (Self::CUBLASLT_MATMUL_TILE_64x88.0 as i64, "CUBLASLT_MATMUL_TILE_64x88"),
+                (Self::CUBLASLT_MATMUL_TILE_64x104.0 as i64, "CUBLASLT_MATMUL_TILE_64x104"),
+                (Self::CUBLASLT_MATMUL_TILE_64x112.0 as i64, "CUBLASLT_MATMUL_TILE_64x112"),
+                (Self::CUBLASLT_MATMUL_TILE_64x120.0 as i64, "CUBLASLT_MATMUL_TILE_64x120"),
+                (Self::CUBLASLT_MATMUL_TILE_64x136.0 as i64, "CUBLASLT_MATMUL_TILE_64x136"),
+                (Self::CUBLASLT_MATMUL_TILE_64x144.0 as i64, "CUBLASLT_MATMUL_TILE_64x144"),
+                (Self::CUBLASLT_MATMUL_TILE_64x152.0 as i64, "CUBLASLT_MATMUL_TILE_64x152"),
+                (Self::CUBLASLT_MATMUL_TILE_64x160.0 as i64, "CUBLASLT_MATMUL_TILE_64x160"),
+                (Self::CUBLASLT_MATMUL_TILE_64x168.0 as i64, "CUBLASLT_MATMUL_TILE_64x168"),
+                (Self::CUBLASLT_MATMUL_TILE_64x176.0 as i64, "CUBLASLT_MATMUL_TILE_64x176"),
+                (Self::CUBLASLT_MATMUL_TILE_64x184.0 as i64, "CUBLASLT_MATMUL_TILE_64x184"),
+                (Self::CUBLASLT_MATMUL_TILE_64x200.0 as i64, "CUBLASLT_MATMUL_TILE_64x200"),
+                (Self::CUBLASLT_MATMUL_TILE_64x208.0 as i64, "CUBLASLT_MATMUL_TILE_64x208"),
+                (Self::CUBLASLT_MATMUL_TILE_64x216.0 as i64, "CUBLASLT_MATMUL_TILE_64x216"),
+                (Self::CUBLASLT_MATMUL_TILE_64x224.0 as i64, "CUBLASLT_MATMUL_TILE_64x224"),
+                (Self::CUBLASLT_MATMUL_TILE_64x232.0 as i64, "CUBLASLT_MATMUL_TILE_64x232"),
+                (Self::CUBLASLT_MATMUL_TILE_64x240.0 as i64, "CUBLASLT_MATMUL_TILE_64x240"),
+                (Self::CUBLASLT_MATMUL_TILE_64x248.0 as i64, "CUBLASLT_MATMUL_TILE_64x248"),
+                (Self::CUBLASLT_MATMUL_TILE_64x264.0 as i64, "CUBLASLT_MATMUL_TILE_64x264"),
+                (Self::CUBLASLT_MATMUL_TILE_64x272.0 as i64, "CUBLASLT_MATMUL_TILE_64x272"),
+                (Self::CUBLASLT_MATMUL_TILE_64x280.0 as i64, "CUBLASLT_MATMUL_TILE_64x280"),
+                (Self::CUBLASLT_MATMUL_TILE_64x288.0 as i64, "CUBLASLT_MATMUL_TILE_64x288"),
+                (Self::CUBLASLT_MATMUL_TILE_64x296.0 as i64, "CUBLASLT_MATMUL_TILE_64x296"),
+                (Self::CUBLASLT_MATMUL_TILE_64x304.0 as i64, "CUBLASLT_MATMUL_TILE_64x304"),
+                (Self::CUBLASLT_MATMUL_TILE_64x312.0 as i64, "CUBLASLT_MATMUL_TILE_64x312"),
+                (Self::CUBLASLT_MATMUL_TILE_64x328.0 as i64, "CUBLASLT_MATMUL_TILE_64x328"),
+                (Self::CUBLASLT_MATMUL_TILE_64x336.0 as i64, "CUBLASLT_MATMUL_TILE_64x336"),
+                (Self::CUBLASLT_MATMUL_TILE_64x344.0 as i64, "CUBLASLT_MATMUL_TILE_64x344"),
+                (Self::CUBLASLT_MATMUL_TILE_64x352.0 as i64, "CUBLASLT_MATMUL_TILE_64x352"),
+                (Self::CUBLASLT_MATMUL_TILE_64x360.0 as i64, "CUBLASLT_MATMUL_TILE_64x360"),
+                (Self::CUBLASLT_MATMUL_TILE_64x368.0 as i64, "CUBLASLT_MATMUL_TILE_64x368"),
+                (Self::CUBLASLT_MATMUL_TILE_64x376.0 as i64, "CUBLASLT_MATMUL_TILE_64x376"),
+                (Self::CUBLASLT_MATMUL_TILE_64x392.0 as i64, "CUBLASLT_MATMUL_TILE_64x392"),
+                (Self::CUBLASLT_MATMUL_TILE_64x400.0 as i64, "CUBLASLT_MATMUL_TILE_64x400"),
+                (Self::CUBLASLT_MATMUL_TILE_64x408.0 as i64, "CUBLASLT_MATMUL_TILE_64x408"),
+                (Self::CUBLASLT_MATMUL_TILE_64x416.0 as i64, "CUBLASLT_MATMUL_TILE_64x416"),
+                (Self::CUBLASLT_MATMUL_TILE_64x424.0 as i64, "CUBLASLT_MATMUL_TILE_64x424"),
+                (Self::CUBLASLT_MATMUL_TILE_64x432.0 as i64, "CUBLASLT_MATMUL_TILE_64x432"),
+                (Self::CUBLASLT_MATMUL_TILE_64x440.0 as i64, "CUBLASLT_MATMUL_TILE_64x440"),
+                (Self::CUBLASLT_MATMUL_TILE_64x456.0 as i64, "CUBLASLT_MATMUL_TILE_64x456"),
+                (Self::CUBLASLT_MATMUL_TILE_64x464.0 as i64, "CUBLASLT_MATMUL_TILE_64x464"),
+                (Self::CUBLASLT_MATMUL_TILE_64x472.0 as i64, "CUBLASLT_MATMUL_TILE_64x472"),
+                (Self::CUBLASLT_MATMUL_TILE_64x480.0 as i64, "CUBLASLT_MATMUL_TILE_64x480"),
+                (Self::CUBLASLT_MATMUL_TILE_64x488.0 as i64, "CUBLASLT_MATMUL_TILE_64x488"),
+                (Self::CUBLASLT_MATMUL_TILE_64x496.0 as i64, "CUBLASLT_MATMUL_TILE_64x496"),
+                (Self::CUBLASLT_MATMUL_TILE_64x504.0 as i64, "CUBLASLT_MATMUL_TILE_64x504"),
+                (Self::CUBLASLT_MATMUL_TILE_64x520.0 as i64, "CUBLASLT_MATMUL_TILE_64x520"),
+                (Self::CUBLASLT_MATMUL_TILE_64x528.0 as i64, "CUBLASLT_MATMUL_TILE_64x528"),
+                (Self::CUBLASLT_MATMUL_TILE_64x536.0 as i64, "CUBLASLT_MATMUL_TILE_64x536"),
+                (Self::CUBLASLT_MATMUL_TILE_64x544.0 as i64, "CUBLASLT_MATMUL_TILE_64x544"),
+                (Self::CUBLASLT_MATMUL_TILE_64x552.0 as i64, "CUBLASLT_MATMUL_TILE_64x552"),
+                (Self::CUBLASLT_MATMUL_TILE_64x560.0 as i64, "CUBLASLT_MATMUL_TILE_64x560"),
+                (Self::CUBLASLT_MATMUL_TILE_64x568.0 as i64, "CUBLASLT_MATMUL_TILE_64x568"),
+                (Self::CUBLASLT_MATMUL_TILE_64x584.0 as i64, "CUBLASLT_MATMUL_TILE_64x584"),
+                (Self::CUBLASLT_MATMUL_TILE_64x592.0 as i64, "CUBLASLT_MATMUL_TILE_64x592"),
+                (Self::CUBLASLT_MATMUL_TILE_64x600.0 as i64, "CUBLASLT_MATMUL_TILE_64x600"),
+                (Self::CUBLASLT_MATMUL_TILE_64x608.0 as i64, "CUBLASLT_MATMUL_TILE_64x608"),
+                (Self::CUBLASLT_MATMUL_TILE_64x616.0 as i64, "CUBLASLT_MATMUL_TILE_64x616"),
+                (Self::CUBLASLT_MATMUL_TILE_64x624.0 as i64, "CUBLASLT_MATMUL_TILE_64x624"),
+                (Self::CUBLASLT_MATMUL_TILE_64x632.0 as i64, "CUBLASLT_MATMUL_TILE_64x632"),
+                (Self::CUBLASLT_MATMUL_TILE_64x648.0 as i64, "CUBLASLT_MATMUL_TILE_64x648"),
+                (Self::CUBLASLT_MATMUL_TILE_64x656.0 as i64, "CUBLASLT_MATMUL_TILE_64x656"),
+                (Self::CUBLASLT_MATMUL_TILE_64x664.0 as i64, "CUBLASLT_MATMUL_TILE_64x664"),
+                (Self::CUBLASLT_MATMUL_TILE_64x672.0 as i64, "CUBLASLT_MATMUL_TILE_64x672"),
+                (Self::CUBLASLT_MATMUL_TILE_64x680.0 as i64, "CUBLASLT_MATMUL_TILE_64x680"),
+                (Self::CUBLASLT_MATMUL_TILE_64x688.0 as i64, "CUBLASLT_MATMUL_TILE_64x688"),
+                (Self::CUBLASLT_MATMUL_TILE_64x696.0 as i64, "CUBLASLT_MATMUL_TILE_64x696"),
+                (Self::CUBLASLT_MATMUL_TILE_64x712.0 as i64, "CUBLASLT_MATMUL_TILE_64x712"),
+                (Self::CUBLASLT_MATMUL_TILE_64x720.0 as i64, "CUBLASLT_MATMUL_TILE_64x720"),
+                (Self::CUBLASLT_MATMUL_TILE_64x728.0 as i64, "CUBLASLT_MATMUL_TILE_64x728"),
+                (Self::CUBLASLT_MATMUL_TILE_64x736.0 as i64, "CUBLASLT_MATMUL_TILE_64x736"),
+                (Self::CUBLASLT_MATMUL_TILE_64x744.0 as i64, "CUBLASLT_MATMUL_TILE_64x744"),
+                (Self::CUBLASLT_MATMUL_TILE_64x752.0 as i64, "CUBLASLT_MATMUL_TILE_64x752"),
+                (Self::CUBLASLT_MATMUL_TILE_64x760.0 as i64, "CUBLASLT_MATMUL_TILE_64x760"),
+                (Self::CUBLASLT_MATMUL_TILE_128x8.0 as i64, "CUBLASLT_MATMUL_TILE_128x8"),
+                (Self::CUBLASLT_MATMUL_TILE_128x16.0 as i64, "CUBLASLT_MATMUL_TILE_128x16"),
+                (Self::CUBLASLT_MATMUL_TILE_128x24.0 as i64, "CUBLASLT_MATMUL_TILE_128x24"),
+                (Self::CUBLASLT_MATMUL_TILE_128x40.0 as i64, "CUBLASLT_MATMUL_TILE_128x40"),
+                (Self::CUBLASLT_MATMUL_TILE_128x48.0 as i64, "CUBLASLT_MATMUL_TILE_128x48"),
+                (Self::CUBLASLT_MATMUL_TILE_128x56.0 as i64, "CUBLASLT_MATMUL_TILE_128x56"),
+                (Self::CUBLASLT_MATMUL_TILE_128x72.0 as i64, "CUBLASLT_MATMUL_TILE_128x72"),
+                (Self::CUBLASLT_MATMUL_TILE_128x80.0 as i64, "CUBLASLT_MATMUL_TILE_128x80"),
+                (Self::CUBLASLT_MATMUL_TILE_128x88.0 as i64, "CUBLASLT_MATMUL_TILE_128x88"),
+                (Self::CUBLASLT_MATMUL_TILE_128x104.0 as i64, "CUBLASLT_MATMUL_TILE_128x104"),
+                (Self::CUBLASLT_MATMUL_TILE_128x112.0 as i64, "CUBLASLT_MATMUL_TILE_128x112"),
+                (Self::CUBLASLT_MATMUL_TILE_128x120.0 as i64, "CUBLASLT_MATMUL_TILE_128x120"),
+                (Self::CUBLASLT_MATMUL_TILE_128x136.0 as i64, "CUBLASLT_MATMUL_TILE_128x136"),
+                (Self::CUBLASLT_MATMUL_TILE_128x144.0 as i64, "CUBLASLT_MATMUL_TILE_128x144"),
+                (Self::CUBLASLT_MATMUL_TILE_128x152.0 as i64, "CUBLASLT_MATMUL_TILE_128x152"),
+                (Self::CUBLASLT_MATMUL_TILE_128x168.0 as i64, "CUBLASLT_MATMUL_TILE_128x168"),
+                (Self::CUBLASLT_MATMUL_TILE_128x176.0 as i64, "CUBLASLT_MATMUL_TILE_128x176"),
+                (Self::CUBLASLT_MATMUL_TILE_128x184.0 as i64, "CUBLASLT_MATMUL_TILE_128x184"),
+                (Self::CUBLASLT_MATMUL_TILE_128x200.0 as i64, "CUBLASLT_MATMUL_TILE_128x200"),
+                (Self::CUBLASLT_MATMUL_TILE_128x208.0 as i64, "CUBLASLT_MATMUL_TILE_128x208"),
+                (Self::CUBLASLT_MATMUL_TILE_128x216.0 as i64, "CUBLASLT_MATMUL_TILE_128x216"),
+                (Self::CUBLASLT_MATMUL_TILE_128x224.0 as i64, "CUBLASLT_MATMUL_TILE_128x224"),
+                (Self::CUBLASLT_MATMUL_TILE_128x232.0 as i64, "CUBLASLT_MATMUL_TILE_128x232"),
+                (Self::CUBLASLT_MATMUL_TILE_128x240.0 as i64, "CUBLASLT_MATMUL_TILE_128x240"),
+                (Self::CUBLASLT_MATMUL_TILE_128x248.0 as i64, "CUBLASLT_MATMUL_TILE_128x248"),
+                (Self::CUBLASLT_MATMUL_TILE_128x264.0 as i64, "CUBLASLT_MATMUL_TILE_128x264"),
+                (Self::CUBLASLT_MATMUL_TILE_128x272.0 as i64, "CUBLASLT_MATMUL_TILE_128x272"),
+                (Self::CUBLASLT_MATMUL_TILE_128x280.0 as i64, "CUBLASLT_MATMUL_TILE_128x280"),
+                (Self::CUBLASLT_MATMUL_TILE_128x288.0 as i64, "CUBLASLT_MATMUL_TILE_128x288"),
+                (Self::CUBLASLT_MATMUL_TILE_128x296.0 as i64, "CUBLASLT_MATMUL_TILE_128x296"),
+                (Self::CUBLASLT_MATMUL_TILE_128x304.0 as i64, "CUBLASLT_MATMUL_TILE_128x304"),
+                (Self::CUBLASLT_MATMUL_TILE_128x312.0 as i64, "CUBLASLT_MATMUL_TILE_128x312"),
+                (Self::CUBLASLT_MATMUL_TILE_128x328.0 as i64, "CUBLASLT_MATMUL_TILE_128x328"),
+                (Self::CUBLASLT_MATMUL_TILE_128x336.0 as i64, "CUBLASLT_MATMUL_TILE_128x336"),
+                (Self::CUBLASLT_MATMUL_TILE_128x344.0 as i64, "CUBLASLT_MATMUL_TILE_128x344"),
+                (Self::CUBLASLT_MATMUL_TILE_128x352.0 as i64, "CUBLASLT_MATMUL_TILE_128x352"),
+                (Self::CUBLASLT_MATMUL_TILE_128x360.0 as i64, "CUBLASLT_MATMUL_TILE_128x360"),
+                (Self::CUBLASLT_MATMUL_TILE_128x368.0 as i64, "CUBLASLT_MATMUL_TILE_128x368"),
+                (Self::CUBLASLT_MATMUL_TILE_128x376.0 as i64, "CUBLASLT_MATMUL_TILE_128x376"),
+                (Self::CUBLASLT_MATMUL_TILE_128x392.0 as i64, "CUBLASLT_MATMUL_TILE_128x392"),
+                (Self::CUBLASLT_MATMUL_TILE_128x400.0 as i64, "CUBLASLT_MATMUL_TILE_128x400"),
+                (Self::CUBLASLT_MATMUL_TILE_128x408.0 as i64, "CUBLASLT_MATMUL_TILE_128x408"),
+                (Self::CUBLASLT_MATMUL_TILE_128x416.0 as i64, "CUBLASLT_MATMUL_TILE_128x416"),
+                (Self::CUBLASLT_MATMUL_TILE_128x424.0 as i64, "CUBLASLT_MATMUL_TILE_128x424"),
+                (Self::CUBLASLT_MATMUL_TILE_128x432.0 as i64, "CUBLASLT_MATMUL_TILE_128x432"),
+                (Self::CUBLASLT_MATMUL_TILE_128x440.0 as i64, "CUBLASLT_MATMUL_TILE_128x440"),
+                (Self::CUBLASLT_MATMUL_TILE_128x448.0 as i64, "CUBLASLT_MATMUL_TILE_128x448"),
+                (Self::CUBLASLT_MATMUL_TILE_128x456.0 as i64, "CUBLASLT_MATMUL_TILE_128x456"),
+                (Self::CUBLASLT_MATMUL_TILE_128x464.0 as i64, "CUBLASLT_MATMUL_TILE_128x464"),
+                (Self::CUBLASLT_MATMUL_TILE_128x472.0 as i64, "CUBLASLT_MATMUL_TILE_128x472"),
+                (Self::CUBLASLT_MATMUL_TILE_128x480.0 as i64, "CUBLASLT_MATMUL_TILE_128x480"),
+                (Self::CUBLASLT_MATMUL_TILE_128x488.0 as i64, "CUBLASLT_MATMUL_TILE_128x488"),
+                (Self::CUBLASLT_MATMUL_TILE_128x496.0 as i64, "CUBLASLT_MATMUL_TILE_128x496"),
+                (Self::CUBLASLT_MATMUL_TILE_128x504.0 as i64, "CUBLASLT_MATMUL_TILE_128x504"),
+                (Self::CUBLASLT_MATMUL_TILE_128x512.0 as i64, "CUBLASLT_MATMUL_TILE_128x512"),
+                (Self::CUBLASLT_MATMUL_TILE_192x8.0 as i64, "CUBLASLT_MATMUL_TILE_192x8"),
+                (Self::CUBLASLT_MATMUL_TILE_192x16.0 as i64, "CUBLASLT_MATMUL_TILE_192x16"),
+                (Self::CUBLASLT_MATMUL_TILE_192x24.0 as i64, "CUBLASLT_MATMUL_TILE_192x24"),
+                (Self::CUBLASLT_MATMUL_TILE_192x32.0 as i64, "CUBLASLT_MATMUL_TILE_192x32"),
+                (Self::CUBLASLT_MATMUL_TILE_192x40.0 as i64, "CUBLASLT_MATMUL_TILE_192x40"),
+                (Self::CUBLASLT_MATMUL_TILE_192x48.0 as i64, "CUBLASLT_MATMUL_TILE_192x48"),
+                (Self::CUBLASLT_MATMUL_TILE_192x56.0 as i64, "CUBLASLT_MATMUL_TILE_192x56"),
+                (Self::CUBLASLT_MATMUL_TILE_192x72.0 as i64, "CUBLASLT_MATMUL_TILE_192x72"),
+                (Self::CUBLASLT_MATMUL_TILE_192x80.0 as i64, "CUBLASLT_MATMUL_TILE_192x80"),
+                (Self::CUBLASLT_MATMUL_TILE_192x88.0 as i64, "CUBLASLT_MATMUL_TILE_192x88"),
+                (Self::CUBLASLT_MATMUL_TILE_192x96.0 as i64, "CUBLASLT_MATMUL_TILE_192x96"),
+                (Self::CUBLASLT_MATMUL_TILE_192x104.0 as i64, "CUBLASLT_MATMUL_TILE_192x104"),
+                (Self::CUBLASLT_MATMUL_TILE_192x112.0 as i64, "CUBLASLT_MATMUL_TILE_192x112"),
+                (Self::CUBLASLT_MATMUL_TILE_192x120.0 as i64, "CUBLASLT_MATMUL_TILE_192x120"),
+                (Self::CUBLASLT_MATMUL_TILE_192x136.0 as i64, "CUBLASLT_MATMUL_TILE_192x136"),
+                (Self::CUBLASLT_MATMUL_TILE_192x144.0 as i64, "CUBLASLT_MATMUL_TILE_192x144"),
+                (Self::CUBLASLT_MATMUL_TILE_192x152.0 as i64, "CUBLASLT_MATMUL_TILE_192x152"),
+                (Self::CUBLASLT_MATMUL_TILE_192x160.0 as i64, "CUBLASLT_MATMUL_TILE_192x160"),
+                (Self::CUBLASLT_MATMUL_TILE_192x168.0 as i64, "CUBLASLT_MATMUL_TILE_192x168"),
+                (Self::CUBLASLT_MATMUL_TILE_192x176.0 as i64, "CUBLASLT_MATMUL_TILE_192x176"),
+                (Self::CUBLASLT_MATMUL_TILE_192x184.0 as i64, "CUBLASLT_MATMUL_TILE_192x184"),
+                (Self::CUBLASLT_MATMUL_TILE_192x200.0 as i64, "CUBLASLT_MATMUL_TILE_192x200"),
+                (Self::CUBLASLT_MATMUL_TILE_192x208.0 as i64, "CUBLASLT_MATMUL_TILE_192x208"),
+                (Self::CUBLASLT_MATMUL_TILE_192x216.0 as i64, "CUBLASLT_MATMUL_TILE_192x216"),
+                (Self::CUBLASLT_MATMUL_TILE_192x224.0 as i64, "CUBLASLT_MATMUL_TILE_192x224"),
+                (Self::CUBLASLT_MATMUL_TILE_192x232.0 as i64, "CUBLASLT_MATMUL_TILE_192x232"),
+                (Self::CUBLASLT_MATMUL_TILE_192x240.0 as i64, "CUBLASLT_MATMUL_TILE_192x240"),
+                (Self::CUBLASLT_MATMUL_TILE_192x248.0 as i64, "CUBLASLT_MATMUL_TILE_192x248"),
+                (Self::CUBLASLT_MATMUL_TILE_192x264.0 as i64, "CUBLASLT_MATMUL_TILE_192x264"),
+                (Self::CUBLASLT_MATMUL_TILE_192x272.0 as i64, "CUBLASLT_MATMUL_TILE_192x272"),
+                (Self::CUBLASLT_MATMUL_TILE_192x280.0 as i64, "CUBLASLT_MATMUL_TILE_192x280"),
+                (Self::CUBLASLT_MATMUL_TILE_192x288.0 as i64, "CUBLASLT_MATMUL_TILE_192x288"),
+                (Self::CUBLASLT_MATMUL_TILE_192x296.0 as i64, "CUBLASLT_MATMUL_TILE_192x296"),
+                (Self::CUBLASLT_MATMUL_TILE_192x304.0 as i64, "CUBLASLT_MATMUL_TILE_192x304"),
+                (Self::CUBLASLT_MATMUL_TILE_192x312.0 as i64, "CUBLASLT_MATMUL_TILE_192x312"),
+                (Self::CUBLASLT_MATMUL_TILE_192x320.0 as i64, "CUBLASLT_MATMUL_TILE_192x320"),
+                (Self::CUBLASLT_MATMUL_TILE_192x328.0 as i64, "CUBLASLT_MATMUL_TILE_192x328"),
+                (Self::CUBLASLT_MATMUL_TILE_192x336.0 as i64, "CUBLASLT_MATMUL_TILE_192x336"),
+                (Self::CUBLASLT_MATMUL_TILE_256x8.0 as i64, "CUBLASLT_MATMUL_TILE_256x8"),
+                (Self::CUBLASLT_MATMUL_TILE_256x16.0 as i64, "CUBLASLT_MATMUL_TILE_256x16"),
+                (Self::CUBLASLT_MATMUL_TILE_256x24.0 as i64, "CUBLASLT_MATMUL_TILE_256x24"),
+                (Self::CUBLASLT_MATMUL_TILE_256x40.0 as i64, "CUBLASLT_MATMUL_TILE_256x40"),
+                (Self::CUBLASLT_MATMUL_TILE_256x48.0 as i64, "CUBLASLT_MATMUL_TILE_256x48"),
+                (Self::CUBLASLT_MATMUL_TILE_256x56.0 as i64, "CUBLASLT_MATMUL_TILE_256x56"),
+                (Self::CUBLASLT_MATMUL_TILE_256x72.0 as i64, "CUBLASLT_MATMUL_TILE_256x72"),
+                (Self::CUBLASLT_MATMUL_TILE_256x80.0 as i64, "CUBLASLT_MATMUL_TILE_256x80"),
+                (Self::CUBLASLT_MATMUL_TILE_256x88.0 as i64, "CUBLASLT_MATMUL_TILE_256x88"),
+                (Self::CUBLASLT_MATMUL_TILE_256x96.0 as i64, "CUBLASLT_MATMUL_TILE_256x96"),
+                (Self::CUBLASLT_MATMUL_TILE_256x104.0 as i64, "CUBLASLT_MATMUL_TILE_256x104"),
+                (Self::CUBLASLT_MATMUL_TILE_256x112.0 as i64, "CUBLASLT_MATMUL_TILE_256x112"),
+                (Self::CUBLASLT_MATMUL_TILE_256x120.0 as i64, "CUBLASLT_MATMUL_TILE_256x120"),
+                (Self::CUBLASLT_MATMUL_TILE_256x136.0 as i64, "CUBLASLT_MATMUL_TILE_256x136"),
+                (Self::CUBLASLT_MATMUL_TILE_256x144.0 as i64, "CUBLASLT_MATMUL_TILE_256x144"),
+                (Self::CUBLASLT_MATMUL_TILE_256x152.0 as i64, "CUBLASLT_MATMUL_TILE_256x152"),
+                (Self::CUBLASLT_MATMUL_TILE_256x160.0 as i64, "CUBLASLT_MATMUL_TILE_256x160"),
+                (Self::CUBLASLT_MATMUL_TILE_256x168.0 as i64, "CUBLASLT_MATMUL_TILE_256x168"),
+                (Self::CUBLASLT_MATMUL_TILE_256x176.0 as i64, "CUBLASLT_MATMUL_TILE_256x176"),
+                (Self::CUBLASLT_MATMUL_TILE_256x184.0 as i64, "CUBLASLT_MATMUL_TILE_256x184"),
+                (Self::CUBLASLT_MATMUL_TILE_256x200.0 as i64, "CUBLASLT_MATMUL_TILE_256x200"),
+                (Self::CUBLASLT_MATMUL_TILE_256x208.0 as i64, "CUBLASLT_MATMUL_TILE_256x208"),
+                (Self::CUBLASLT_MATMUL_TILE_256x216.0 as i64, "CUBLASLT_MATMUL_TILE_256x216"),
+                (Self::CUBLASLT_MATMUL_TILE_256x224.0 as i64, "CUBLASLT_MATMUL_TILE_256x224"),
+                (Self::CUBLASLT_MATMUL_TILE_256x232.0 as i64, "CUBLASLT_MATMUL_TILE_256x232"),
+                (Self::CUBLASLT_MATMUL_TILE_256x240.0 as i64, "CUBLASLT_MATMUL_TILE_256x240"),
+                (Self::CUBLASLT_MATMUL_TILE_256x248.0 as i64, "CUBLASLT_MATMUL_TILE_256x248"),
+                (Self::CUBLASLT_MATMUL_TILE_256x256.0 as i64, "CUBLASLT_MATMUL_TILE_256x256"),
+                (Self::CUBLASLT_MATMUL_TILE_320x8.0 as i64, "CUBLASLT_MATMUL_TILE_320x8"),
+                (Self::CUBLASLT_MATMUL_TILE_320x16.0 as i64, "CUBLASLT_MATMUL_TILE_320x16"),
+                (Self::CUBLASLT_MATMUL_TILE_320x24.0 as i64, "CUBLASLT_MATMUL_TILE_320x24"),
+                (Self::CUBLASLT_MATMUL_TILE_320x32.0 as i64, "CUBLASLT_MATMUL_TILE_320x32"),
+                (Self::CUBLASLT_MATMUL_TILE_320x40.0 as i64, "CUBLASLT_MATMUL_TILE_320x40"),
+                (Self::CUBLASLT_MATMUL_TILE_320x48.0 as i64, "CUBLASLT_MATMUL_TILE_320x48"),
+                (Self::CUBLASLT_MATMUL_TILE_320x56.0 as i64, "CUBLASLT_MATMUL_TILE_320x56"),
+                (Self::CUBLASLT_MATMUL_TILE_320x72.0 as i64, "CUBLASLT_MATMUL_TILE_320x72"),
+                (Self::CUBLASLT_MATMUL_TILE_320x80.0 as i64, "CUBLASLT_MATMUL_TILE_320x80"),
+                (Self::CUBLASLT_MATMUL_TILE_320x88.0 as i64, "CUBLASLT_MATMUL_TILE_320x88"),
+                (Self::CUBLASLT_MATMUL_TILE_320x96.0 as i64, "CUBLASLT_MATMUL_TILE_320x96"),
+                (Self::CUBLASLT_MATMUL_TILE_320x104.0 as i64, "CUBLASLT_MATMUL_TILE_320x104"),
+                (Self::CUBLASLT_MATMUL_TILE_320x112.0 as i64, "CUBLASLT_MATMUL_TILE_320x112"),
+                (Self::CUBLASLT_MATMUL_TILE_320x120.0 as i64, "CUBLASLT_MATMUL_TILE_320x120"),
+                (Self::CUBLASLT_MATMUL_TILE_320x136.0 as i64, "CUBLASLT_MATMUL_TILE_320x136"),
+                (Self::CUBLASLT_MATMUL_TILE_320x144.0 as i64, "CUBLASLT_MATMUL_TILE_320x144"),
+                (Self::CUBLASLT_MATMUL_TILE_320x152.0 as i64, "CUBLASLT_MATMUL_TILE_320x152"),
+                (Self::CUBLASLT_MATMUL_TILE_320x160.0 as i64, "CUBLASLT_MATMUL_TILE_320x160"),
+                (Self::CUBLASLT_MATMUL_TILE_320x168.0 as i64, "CUBLASLT_MATMUL_TILE_320x168"),
+                (Self::CUBLASLT_MATMUL_TILE_320x176.0 as i64, "CUBLASLT_MATMUL_TILE_320x176"),
+                (Self::CUBLASLT_MATMUL_TILE_320x184.0 as i64, "CUBLASLT_MATMUL_TILE_320x184"),
+                (Self::CUBLASLT_MATMUL_TILE_320x192.0 as i64, "CUBLASLT_MATMUL_TILE_320x192"),
+                (Self::CUBLASLT_MATMUL_TILE_320x200.0 as i64, "CUBLASLT_MATMUL_TILE_320x200"),
+                (Self::CUBLASLT_MATMUL_TILE_384x8.0 as i64, "CUBLASLT_MATMUL_TILE_384x8"),
+                (Self::CUBLASLT_MATMUL_TILE_384x16.0 as i64, "CUBLASLT_MATMUL_TILE_384x16"),
+                (Self::CUBLASLT_MATMUL_TILE_384x24.0 as i64, "CUBLASLT_MATMUL_TILE_384x24"),
+                (Self::CUBLASLT_MATMUL_TILE_384x32.0 as i64, "CUBLASLT_MATMUL_TILE_384x32"),
+                (Self::CUBLASLT_MATMUL_TILE_384x40.0 as i64, "CUBLASLT_MATMUL_TILE_384x40"),
+                (Self::CUBLASLT_MATMUL_TILE_384x48.0 as i64, "CUBLASLT_MATMUL_TILE_384x48"),
+                (Self::CUBLASLT_MATMUL_TILE_384x56.0 as i64, "CUBLASLT_MATMUL_TILE_384x56"),
+                (Self::CUBLASLT_MATMUL_TILE_384x72.0 as i64, "CUBLASLT_MATMUL_TILE_384x72"),
+                (Self::CUBLASLT_MATMUL_TILE_384x80.0 as i64, "CUBLASLT_MATMUL_TILE_384x80"),
+                (Self::CUBLASLT_MATMUL_TILE_384x88.0 as i64, "CUBLASLT_MATMUL_TILE_384x88"),
+                (Self::CUBLASLT_MATMUL_TILE_384x96.0 as i64, "CUBLASLT_MATMUL_TILE_384x96"),
+                (Self::CUBLASLT_MATMUL_TILE_384x104.0 as i64, "CUBLASLT_MATMUL_TILE_384x104"),
+                (Self::CUBLASLT_MATMUL_TILE_384x112.0 as i64, "CUBLASLT_MATMUL_TILE_384x112"),
+                (Self::CUBLASLT_MATMUL_TILE_384x120.0 as i64, "CUBLASLT_MATMUL_TILE_384x120"),
+                (Self::CUBLASLT_MATMUL_TILE_384x136.0 as i64, "CUBLASLT_MATMUL_TILE_384x136"),
+                (Self::CUBLASLT_MATMUL_TILE_384x144.0 as i64, "CUBLASLT_MATMUL_TILE_384x144"),
+                (Self::CUBLASLT_MATMUL_TILE_384x152.0 as i64, "CUBLASLT_MATMUL_TILE_384x152"),
+                (Self::CUBLASLT_MATMUL_TILE_384x160.0 as i64, "CUBLASLT_MATMUL_TILE_384x160"),
+                (Self::CUBLASLT_MATMUL_TILE_384x168.0 as i64, "CUBLASLT_MATMUL_TILE_384x168"),
+                (Self::CUBLASLT_MATMUL_TILE_448x8.0 as i64, "CUBLASLT_MATMUL_TILE_448x8"),
+                (Self::CUBLASLT_MATMUL_TILE_448x16.0 as i64, "CUBLASLT_MATMUL_TILE_448x16"),
+                (Self::CUBLASLT_MATMUL_TILE_448x24.0 as i64, "CUBLASLT_MATMUL_TILE_448x24"),
+                (Self::CUBLASLT_MATMUL_TILE_448x32.0 as i64, "CUBLASLT_MATMUL_TILE_448x32"),
+                (Self::CUBLASLT_MATMUL_TILE_448x40.0 as i64, "CUBLASLT_MATMUL_TILE_448x40"),
+                (Self::CUBLASLT_MATMUL_TILE_448x48.0 as i64, "CUBLASLT_MATMUL_TILE_448x48"),
+                (Self::CUBLASLT_MATMUL_TILE_448x56.0 as i64, "CUBLASLT_MATMUL_TILE_448x56"),
+                (Self::CUBLASLT_MATMUL_TILE_448x72.0 as i64, "CUBLASLT_MATMUL_TILE_448x72"),
+                (Self::CUBLASLT_MATMUL_TILE_448x80.0 as i64, "CUBLASLT_MATMUL_TILE_448x80"),
+                (Self::CUBLASLT_MATMUL_TILE_448x88.0 as i64, "CUBLASLT_MATMUL_TILE_448x88"),
+                (Self::CUBLASLT_MATMUL_TILE_448x96.0 as i64, "CUBLASLT_MATMUL_TILE_448x96"),
+                (Self::CUBLASLT_MATMUL_TILE_448x104.0 as i64, "CUBLASLT_MATMUL_TILE_448x104"),
+                (Self::CUBLASLT_MATMUL_TILE_448x112.0 as i64, "CUBLASLT_MATMUL_TILE_448x112"),
+                (Self::CUBLASLT_MATMUL_TILE_448x120.0 as i64, "CUBLASLT_MATMUL_TILE_448x120"),
+                (Self::CUBLASLT_MATMUL_TILE_448x128.0 as i64, "CUBLASLT_MATMUL_TILE_448x128"),
+                (Self::CUBLASLT_MATMUL_TILE_448x136.0 as i64, "CUBLASLT_MATMUL_TILE_448x136"),
+                (Self::CUBLASLT_MATMUL_TILE_448x144.0 as i64, "CUBLASLT_MATMUL_TILE_448x144"),
+                (Self::CUBLASLT_MATMUL_TILE_512x8.0 as i64, "CUBLASLT_MATMUL_TILE_512x8"),
+                (Self::CUBLASLT_MATMUL_TILE_512x16.0 as i64, "CUBLASLT_MATMUL_TILE_512x16"),
+                (Self::CUBLASLT_MATMUL_TILE_512x24.0 as i64, "CUBLASLT_MATMUL_TILE_512x24"),
+                (Self::CUBLASLT_MATMUL_TILE_512x32.0 as i64, "CUBLASLT_MATMUL_TILE_512x32"),
+                (Self::CUBLASLT_MATMUL_TILE_512x40.0 as i64, "CUBLASLT_MATMUL_TILE_512x40"),
+                (Self::CUBLASLT_MATMUL_TILE_512x48.0 as i64, "CUBLASLT_MATMUL_TILE_512x48"),
+                (Self::CUBLASLT_MATMUL_TILE_512x56.0 as i64, "CUBLASLT_MATMUL_TILE_512x56"),
+                (Self::CUBLASLT_MATMUL_TILE_512x72.0 as i64, "CUBLASLT_MATMUL_TILE_512x72"),
+                (Self::CUBLASLT_MATMUL_TILE_512x80.0 as i64, "CUBLASLT_MATMUL_TILE_512x80"),
+                (Self::CUBLASLT_MATMUL_TILE_512x88.0 as i64, "CUBLASLT_MATMUL_TILE_512x88"),
+                (Self::CUBLASLT_MATMUL_TILE_512x96.0 as i64, "CUBLASLT_MATMUL_TILE_512x96"),
+                (Self::CUBLASLT_MATMUL_TILE_512x104.0 as i64, "CUBLASLT_MATMUL_TILE_512x104"),
+                (Self::CUBLASLT_MATMUL_TILE_512x112.0 as i64, "CUBLASLT_MATMUL_TILE_512x112"),
+                (Self::CUBLASLT_MATMUL_TILE_512x120.0 as i64, "CUBLASLT_MATMUL_TILE_512x120"),
+                (Self::CUBLASLT_MATMUL_TILE_512x128.0 as i64, "CUBLASLT_MATMUL_TILE_512x128"),
+                (Self::CUBLASLT_MATMUL_TILE_576x8.0 as i64, "CUBLASLT_MATMUL_TILE_576x8"),
+                (Self::CUBLASLT_MATMUL_TILE_576x16.0 as i64, "CUBLASLT_MATMUL_TILE_576x16"),
+                (Self::CUBLASLT_MATMUL_TILE_576x24.0 as i64, "CUBLASLT_MATMUL_TILE_576x24"),
+                (Self::CUBLASLT_MATMUL_TILE_576x32.0 as i64, "CUBLASLT_MATMUL_TILE_576x32"),
+                (Self::CUBLASLT_MATMUL_TILE_576x40.0 as i64, "CUBLASLT_MATMUL_TILE_576x40"),
+                (Self::CUBLASLT_MATMUL_TILE_576x48.0 as i64, "CUBLASLT_MATMUL_TILE_576x48"),
+                (Self::CUBLASLT_MATMUL_TILE_576x56.0 as i64, "CUBLASLT_MATMUL_TILE_576x56"),
+                (Self::CUBLASLT_MATMUL_TILE_576x72.0 as i64, "CUBLASLT_MATMUL_TILE_576x72"),
+                (Self::CUBLASLT_MATMUL_TILE_576x80.0 as i64, "CUBLASLT_MATMUL_TILE_576x80"),
+                (Self::CUBLASLT_MATMUL_TILE_576x88.0 as i64, "CUBLASLT_MATMUL_TILE_576x88"),
+                (Self::CUBLASLT_MATMUL_TILE_576x96.0 as i64, "CUBLASLT_MATMUL_TILE_576x96"),
+                (Self::CUBLASLT_MATMUL_TILE_576x104.0 as i64, "CUBLASLT_MATMUL_TILE_576x104"),
+                (Self::CUBLASLT_MATMUL_TILE_576x112.0 as i64, "CUBLASLT_MATMUL_TILE_576x112"),
+                (Self::CUBLASLT_MATMUL_TILE_640x8.0 as i64, "CUBLASLT_MATMUL_TILE_640x8"),
+                (Self::CUBLASLT_MATMUL_TILE_640x16.0 as i64, "CUBLASLT_MATMUL_TILE_640x16"),
+                (Self::CUBLASLT_MATMUL_TILE_640x24.0 as i64, "CUBLASLT_MATMUL_TILE_640x24"),
+                (Self::CUBLASLT_MATMUL_TILE_640x32.0 as i64, "CUBLASLT_MATMUL_TILE_640x32"),
+                (Self::CUBLASLT_MATMUL_TILE_640x40.0 as i64, "CUBLASLT_MATMUL_TILE_640x40"),
+                (Self::CUBLASLT_MATMUL_TILE_640x48.0 as i64, "CUBLASLT_MATMUL_TILE_640x48"),
+                (Self::CUBLASLT_MATMUL_TILE_640x56.0 as i64, "CUBLASLT_MATMUL_TILE_640x56"),
+                (Self::CUBLASLT_MATMUL_TILE_640x72.0 as i64, "CUBLASLT_MATMUL_TILE_640x72"),
+                (Self::CUBLASLT_MATMUL_TILE_640x80.0 as i64, "CUBLASLT_MATMUL_TILE_640x80"),
+                (Self::CUBLASLT_MATMUL_TILE_640x88.0 as i64, "CUBLASLT_MATMUL_TILE_640x88"),
+                (Self::CUBLASLT_MATMUL_TILE_640x96.0 as i64, "CUBLASLT_MATMUL_TILE_640x96"),
+                (Self::CUBLASLT_MATMUL_TILE_704x8.0 as i64, "CUBLASLT_MATMUL_TILE_704x8"),
+                (Self::CUBLASLT_MATMUL_TILE_704x16.0 as i64, "CUBLASLT_MATMUL_TILE_704x16"),
+                (Self::CUBLASLT_MATMUL_TILE_704x24.0 as i64, "CUBLASLT_MATMUL_TILE_704x24"),
+                (Self::CUBLASLT_MATMUL_TILE_704x32.0 as i64, "CUBLASLT_MATMUL_TILE_704x32"),
+                (Self::CUBLASLT_MATMUL_TILE_704x40.0 as i64, "CUBLASLT_MATMUL_TILE_704x40"),
+                (Self::CUBLASLT_MATMUL_TILE_704x48.0 as i64, "CUBLASLT_MATMUL_TILE_704x48"),
+                (Self::CUBLASLT_MATMUL_TILE_704x56.0 as i64, "CUBLASLT_MATMUL_TILE_704x56"),
+                (Self::CUBLASLT_MATMUL_TILE_704x72.0 as i64, "CUBLASLT_MATMUL_TILE_704x72"),
+                (Self::CUBLASLT_MATMUL_TILE_704x80.0 as i64, "CUBLASLT_MATMUL_TILE_704x80"),
+                (Self::CUBLASLT_MATMUL_TILE_704x88.0 as i64, "CUBLASLT_MATMUL_TILE_704x88"),
+                (Self::CUBLASLT_MATMUL_TILE_768x8.0 as i64, "CUBLASLT_MATMUL_TILE_768x8"),
+                (Self::CUBLASLT_MATMUL_TILE_768x16.0 as i64, "CUBLASLT_MATMUL_TILE_768x16"),
+                (Self::CUBLASLT_MATMUL_TILE_768x24.0 as i64, "CUBLASLT_MATMUL_TILE_768x24"),
+                (Self::CUBLASLT_MATMUL_TILE_768x32.0 as i64, "CUBLASLT_MATMUL_TILE_768x32"),
+                (Self::CUBLASLT_MATMUL_TILE_768x40.0 as i64, "CUBLASLT_MATMUL_TILE_768x40"),
+                (Self::CUBLASLT_MATMUL_TILE_768x48.0 as i64, "CUBLASLT_MATMUL_TILE_768x48"),
+                (Self::CUBLASLT_MATMUL_TILE_768x56.0 as i64, "CUBLASLT_MATMUL_TILE_768x56"),
+                (Self::CUBLASLT_MATMUL_TILE_768x72.0 as i64, "CUBLASLT_MATMUL_TILE_768x72"),
+                (Self::CUBLASLT_MATMUL_TILE_768x80.0 as i64, "CUBLASLT_MATMUL_TILE_768x80"),
+                (Self::CUBLASLT_MATMUL_TILE_256x512.0 as i64, "CUBLASLT_MATMUL_TILE_256x512"),
+                (Self::CUBLASLT_MATMUL_TILE_256x1024.0 as i64, "CUBLASLT_MATMUL_TILE_256x1024"),
+                (Self::CUBLASLT_MATMUL_TILE_512x512.0 as i64, "CUBLASLT_MATMUL_TILE_512x512"),
+                (Self::CUBLASLT_MATMUL_TILE_512x1024.0 as i64, "CUBLASLT_MATMUL_TILE_512x1024"),
+                (Self::CUBLASLT_MATMUL_TILE_4x1.0 as i64, "CUBLASLT_MATMUL_TILE_4x1"),
+                (Self::CUBLASLT_MATMUL_TILE_8x1.0 as i64, "CUBLASLT_MATMUL_TILE_8x1"),
+                (Self::CUBLASLT_MATMUL_TILE_16x1.0 as i64, "CUBLASLT_MATMUL_TILE_16x1"),
+                (Self::CUBLASLT_MATMUL_TILE_24x1.0 as i64, "CUBLASLT_MATMUL_TILE_24x1"),
+                (Self::CUBLASLT_MATMUL_TILE_32x1.0 as i64, "CUBLASLT_MATMUL_TILE_32x1"),
+                (Self::CUBLASLT_MATMUL_TILE_40x1.0 as i64, "CUBLASLT_MATMUL_TILE_40x1"),
+                (Self::CUBLASLT_MATMUL_TILE_48x1.0 as i64, "CUBLASLT_MATMUL_TILE_48x1"),
+                (Self::CUBLASLT_MATMUL_TILE_64x1.0 as i64, "CUBLASLT_MATMUL_TILE_64x1"),
+                (Self::CUBLASLT_MATMUL_TILE_128x1.0 as i64, "CUBLASLT_MATMUL_TILE_128x1"),
+                (Self::CUBLASLT_MATMUL_TILE_192x1.0 as i64, "CUBLASLT_MATMUL_TILE_192x1"),
+                (Self::CUBLASLT_MATMUL_TILE_256x1.0 as i64, "CUBLASLT_MATMUL_TILE_256x1"),
+                (Self::CUBLASLT_MATMUL_TILE_END.0 as i64, "CUBLASLT_MATMUL_TILE_END"),
+            ],
+        )
     }
 }
 impl cublasLtMatmulStages_t {
@@ -1996,50 +2028,51 @@ impl cublasLtMatmulStages_t {
 pub struct cublasLtMatmulStages_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulStages_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_STAGES_UNDEFINED => "CUBLASLT_MATMUL_STAGES_UNDEFINED",
-            Self::CUBLASLT_MATMUL_STAGES_16x1 => "CUBLASLT_MATMUL_STAGES_16x1",
-            Self::CUBLASLT_MATMUL_STAGES_16x2 => "CUBLASLT_MATMUL_STAGES_16x2",
-            Self::CUBLASLT_MATMUL_STAGES_16x3 => "CUBLASLT_MATMUL_STAGES_16x3",
-            Self::CUBLASLT_MATMUL_STAGES_16x4 => "CUBLASLT_MATMUL_STAGES_16x4",
-            Self::CUBLASLT_MATMUL_STAGES_16x5 => "CUBLASLT_MATMUL_STAGES_16x5",
-            Self::CUBLASLT_MATMUL_STAGES_16x6 => "CUBLASLT_MATMUL_STAGES_16x6",
-            Self::CUBLASLT_MATMUL_STAGES_32x1 => "CUBLASLT_MATMUL_STAGES_32x1",
-            Self::CUBLASLT_MATMUL_STAGES_32x2 => "CUBLASLT_MATMUL_STAGES_32x2",
-            Self::CUBLASLT_MATMUL_STAGES_32x3 => "CUBLASLT_MATMUL_STAGES_32x3",
-            Self::CUBLASLT_MATMUL_STAGES_32x4 => "CUBLASLT_MATMUL_STAGES_32x4",
-            Self::CUBLASLT_MATMUL_STAGES_32x5 => "CUBLASLT_MATMUL_STAGES_32x5",
-            Self::CUBLASLT_MATMUL_STAGES_32x6 => "CUBLASLT_MATMUL_STAGES_32x6",
-            Self::CUBLASLT_MATMUL_STAGES_64x1 => "CUBLASLT_MATMUL_STAGES_64x1",
-            Self::CUBLASLT_MATMUL_STAGES_64x2 => "CUBLASLT_MATMUL_STAGES_64x2",
-            Self::CUBLASLT_MATMUL_STAGES_64x3 => "CUBLASLT_MATMUL_STAGES_64x3",
-            Self::CUBLASLT_MATMUL_STAGES_64x4 => "CUBLASLT_MATMUL_STAGES_64x4",
-            Self::CUBLASLT_MATMUL_STAGES_64x5 => "CUBLASLT_MATMUL_STAGES_64x5",
-            Self::CUBLASLT_MATMUL_STAGES_64x6 => "CUBLASLT_MATMUL_STAGES_64x6",
-            Self::CUBLASLT_MATMUL_STAGES_128x1 => "CUBLASLT_MATMUL_STAGES_128x1",
-            Self::CUBLASLT_MATMUL_STAGES_128x2 => "CUBLASLT_MATMUL_STAGES_128x2",
-            Self::CUBLASLT_MATMUL_STAGES_128x3 => "CUBLASLT_MATMUL_STAGES_128x3",
-            Self::CUBLASLT_MATMUL_STAGES_128x4 => "CUBLASLT_MATMUL_STAGES_128x4",
-            Self::CUBLASLT_MATMUL_STAGES_128x5 => "CUBLASLT_MATMUL_STAGES_128x5",
-            Self::CUBLASLT_MATMUL_STAGES_128x6 => "CUBLASLT_MATMUL_STAGES_128x6",
-            Self::CUBLASLT_MATMUL_STAGES_32x10 => "CUBLASLT_MATMUL_STAGES_32x10",
-            Self::CUBLASLT_MATMUL_STAGES_8x4 => "CUBLASLT_MATMUL_STAGES_8x4",
-            Self::CUBLASLT_MATMUL_STAGES_16x10 => "CUBLASLT_MATMUL_STAGES_16x10",
-            Self::CUBLASLT_MATMUL_STAGES_8x5 => "CUBLASLT_MATMUL_STAGES_8x5",
-            Self::CUBLASLT_MATMUL_STAGES_8x3 => "CUBLASLT_MATMUL_STAGES_8x3",
-            Self::CUBLASLT_MATMUL_STAGES_8xAUTO => "CUBLASLT_MATMUL_STAGES_8xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_16xAUTO => "CUBLASLT_MATMUL_STAGES_16xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_32xAUTO => "CUBLASLT_MATMUL_STAGES_32xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_64xAUTO => "CUBLASLT_MATMUL_STAGES_64xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_128xAUTO => "CUBLASLT_MATMUL_STAGES_128xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_256xAUTO => "CUBLASLT_MATMUL_STAGES_256xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_768xAUTO => "CUBLASLT_MATMUL_STAGES_768xAUTO",
-            Self::CUBLASLT_MATMUL_STAGES_END => "CUBLASLT_MATMUL_STAGES_END",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulStages_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulStages_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_STAGES_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_STAGES_UNDEFINED"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x1.0 as i64, "CUBLASLT_MATMUL_STAGES_16x1"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x2.0 as i64, "CUBLASLT_MATMUL_STAGES_16x2"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x3.0 as i64, "CUBLASLT_MATMUL_STAGES_16x3"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x4.0 as i64, "CUBLASLT_MATMUL_STAGES_16x4"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x5.0 as i64, "CUBLASLT_MATMUL_STAGES_16x5"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x6.0 as i64, "CUBLASLT_MATMUL_STAGES_16x6"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x1.0 as i64, "CUBLASLT_MATMUL_STAGES_32x1"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x2.0 as i64, "CUBLASLT_MATMUL_STAGES_32x2"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x3.0 as i64, "CUBLASLT_MATMUL_STAGES_32x3"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x4.0 as i64, "CUBLASLT_MATMUL_STAGES_32x4"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x5.0 as i64, "CUBLASLT_MATMUL_STAGES_32x5"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x6.0 as i64, "CUBLASLT_MATMUL_STAGES_32x6"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x1.0 as i64, "CUBLASLT_MATMUL_STAGES_64x1"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x2.0 as i64, "CUBLASLT_MATMUL_STAGES_64x2"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x3.0 as i64, "CUBLASLT_MATMUL_STAGES_64x3"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x4.0 as i64, "CUBLASLT_MATMUL_STAGES_64x4"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x5.0 as i64, "CUBLASLT_MATMUL_STAGES_64x5"),
+                (Self::CUBLASLT_MATMUL_STAGES_64x6.0 as i64, "CUBLASLT_MATMUL_STAGES_64x6"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x1.0 as i64, "CUBLASLT_MATMUL_STAGES_128x1"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x2.0 as i64, "CUBLASLT_MATMUL_STAGES_128x2"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x3.0 as i64, "CUBLASLT_MATMUL_STAGES_128x3"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x4.0 as i64, "CUBLASLT_MATMUL_STAGES_128x4"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x5.0 as i64, "CUBLASLT_MATMUL_STAGES_128x5"),
+                (Self::CUBLASLT_MATMUL_STAGES_128x6.0 as i64, "CUBLASLT_MATMUL_STAGES_128x6"),
+                (Self::CUBLASLT_MATMUL_STAGES_32x10.0 as i64, "CUBLASLT_MATMUL_STAGES_32x10"),
+                (Self::CUBLASLT_MATMUL_STAGES_8x4.0 as i64, "CUBLASLT_MATMUL_STAGES_8x4"),
+                (Self::CUBLASLT_MATMUL_STAGES_16x10.0 as i64, "CUBLASLT_MATMUL_STAGES_16x10"),
+                (Self::CUBLASLT_MATMUL_STAGES_8x5.0 as i64, "CUBLASLT_MATMUL_STAGES_8x5"),
+                (Self::CUBLASLT_MATMUL_STAGES_8x3.0 as i64, "CUBLASLT_MATMUL_STAGES_8x3"),
+                (Self::CUBLASLT_MATMUL_STAGES_8xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_8xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_16xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_16xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_32xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_32xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_64xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_64xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_128xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_128xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_256xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_256xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_768xAUTO.0 as i64, "CUBLASLT_MATMUL_STAGES_768xAUTO"),
+                (Self::CUBLASLT_MATMUL_STAGES_END.0 as i64, "CUBLASLT_MATMUL_STAGES_END"),
+            ],
+        )
     }
 }
 impl cublasLtClusterShape_t {
@@ -2101,64 +2134,65 @@ impl cublasLtClusterShape_t {
 pub struct cublasLtClusterShape_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtClusterShape_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_CLUSTER_SHAPE_AUTO => "CUBLASLT_CLUSTER_SHAPE_AUTO",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x1x1 => "CUBLASLT_CLUSTER_SHAPE_1x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x1x1 => "CUBLASLT_CLUSTER_SHAPE_2x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_4x1x1 => "CUBLASLT_CLUSTER_SHAPE_4x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x2x1 => "CUBLASLT_CLUSTER_SHAPE_1x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x2x1 => "CUBLASLT_CLUSTER_SHAPE_2x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_4x2x1 => "CUBLASLT_CLUSTER_SHAPE_4x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x4x1 => "CUBLASLT_CLUSTER_SHAPE_1x4x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x4x1 => "CUBLASLT_CLUSTER_SHAPE_2x4x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_4x4x1 => "CUBLASLT_CLUSTER_SHAPE_4x4x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_8x1x1 => "CUBLASLT_CLUSTER_SHAPE_8x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x8x1 => "CUBLASLT_CLUSTER_SHAPE_1x8x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_8x2x1 => "CUBLASLT_CLUSTER_SHAPE_8x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x8x1 => "CUBLASLT_CLUSTER_SHAPE_2x8x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_16x1x1 => "CUBLASLT_CLUSTER_SHAPE_16x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x16x1 => "CUBLASLT_CLUSTER_SHAPE_1x16x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_3x1x1 => "CUBLASLT_CLUSTER_SHAPE_3x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_5x1x1 => "CUBLASLT_CLUSTER_SHAPE_5x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_6x1x1 => "CUBLASLT_CLUSTER_SHAPE_6x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_7x1x1 => "CUBLASLT_CLUSTER_SHAPE_7x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_9x1x1 => "CUBLASLT_CLUSTER_SHAPE_9x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_10x1x1 => "CUBLASLT_CLUSTER_SHAPE_10x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_11x1x1 => "CUBLASLT_CLUSTER_SHAPE_11x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_12x1x1 => "CUBLASLT_CLUSTER_SHAPE_12x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_13x1x1 => "CUBLASLT_CLUSTER_SHAPE_13x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_14x1x1 => "CUBLASLT_CLUSTER_SHAPE_14x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_15x1x1 => "CUBLASLT_CLUSTER_SHAPE_15x1x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_3x2x1 => "CUBLASLT_CLUSTER_SHAPE_3x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_5x2x1 => "CUBLASLT_CLUSTER_SHAPE_5x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_6x2x1 => "CUBLASLT_CLUSTER_SHAPE_6x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_7x2x1 => "CUBLASLT_CLUSTER_SHAPE_7x2x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x3x1 => "CUBLASLT_CLUSTER_SHAPE_1x3x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x3x1 => "CUBLASLT_CLUSTER_SHAPE_2x3x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_3x3x1 => "CUBLASLT_CLUSTER_SHAPE_3x3x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_4x3x1 => "CUBLASLT_CLUSTER_SHAPE_4x3x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_5x3x1 => "CUBLASLT_CLUSTER_SHAPE_5x3x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_3x4x1 => "CUBLASLT_CLUSTER_SHAPE_3x4x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x5x1 => "CUBLASLT_CLUSTER_SHAPE_1x5x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x5x1 => "CUBLASLT_CLUSTER_SHAPE_2x5x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_3x5x1 => "CUBLASLT_CLUSTER_SHAPE_3x5x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x6x1 => "CUBLASLT_CLUSTER_SHAPE_1x6x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x6x1 => "CUBLASLT_CLUSTER_SHAPE_2x6x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x7x1 => "CUBLASLT_CLUSTER_SHAPE_1x7x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_2x7x1 => "CUBLASLT_CLUSTER_SHAPE_2x7x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x9x1 => "CUBLASLT_CLUSTER_SHAPE_1x9x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x10x1 => "CUBLASLT_CLUSTER_SHAPE_1x10x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x11x1 => "CUBLASLT_CLUSTER_SHAPE_1x11x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x12x1 => "CUBLASLT_CLUSTER_SHAPE_1x12x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x13x1 => "CUBLASLT_CLUSTER_SHAPE_1x13x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x14x1 => "CUBLASLT_CLUSTER_SHAPE_1x14x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_1x15x1 => "CUBLASLT_CLUSTER_SHAPE_1x15x1",
-            Self::CUBLASLT_CLUSTER_SHAPE_END => "CUBLASLT_CLUSTER_SHAPE_END",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtClusterShape_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtClusterShape_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_CLUSTER_SHAPE_AUTO.0 as i64, "CUBLASLT_CLUSTER_SHAPE_AUTO"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_4x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_4x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x4x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x4x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_4x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x4x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_8x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_8x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x8x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x8x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_8x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_8x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x8x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x8x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_16x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_16x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x16x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x16x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_3x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_5x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_6x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_6x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_7x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_7x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_9x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_9x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_10x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_10x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_11x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_11x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_12x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_12x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_13x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_13x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_14x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_14x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_15x1x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_15x1x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_3x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_5x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_6x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_6x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_7x2x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_7x2x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x3x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x3x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_3x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x3x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_4x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_4x3x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_5x3x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_5x3x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_3x4x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x4x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x5x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x5x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_3x5x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_3x5x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x6x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x6x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x6x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x6x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x7x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x7x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_2x7x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_2x7x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x9x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x9x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x10x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x10x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x11x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x11x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x12x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x12x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x13x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x13x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x14x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x14x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_1x15x1.0 as i64, "CUBLASLT_CLUSTER_SHAPE_1x15x1"),
+                (Self::CUBLASLT_CLUSTER_SHAPE_END.0 as i64, "CUBLASLT_CLUSTER_SHAPE_END"),
+            ],
+        )
     }
 }
 impl cublasLtMatmulInnerShape_t {
@@ -2174,18 +2208,19 @@ impl cublasLtMatmulInnerShape_t {
 pub struct cublasLtMatmulInnerShape_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulInnerShape_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED => "CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED",
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA884 => "CUBLASLT_MATMUL_INNER_SHAPE_MMA884",
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1684 => "CUBLASLT_MATMUL_INNER_SHAPE_MMA1684",
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1688 => "CUBLASLT_MATMUL_INNER_SHAPE_MMA1688",
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA16816 => "CUBLASLT_MATMUL_INNER_SHAPE_MMA16816",
-            Self::CUBLASLT_MATMUL_INNER_SHAPE_END => "CUBLASLT_MATMUL_INNER_SHAPE_END",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulInnerShape_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulInnerShape_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_UNDEFINED"),
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA884.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA884"),
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1684.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA1684"),
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA1688.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA1688"),
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_MMA16816.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_MMA16816"),
+                (Self::CUBLASLT_MATMUL_INNER_SHAPE_END.0 as i64, "CUBLASLT_MATMUL_INNER_SHAPE_END"),
+            ],
+        )
     }
 }
 impl cublasLtMatmulMatrixScale_t {
@@ -2209,25 +2244,39 @@ impl cublasLtMatmulMatrixScale_t {
 pub struct cublasLtMatmulMatrixScale_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulMatrixScale_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F => "CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 => "CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 => "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F => "CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F => "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F => "CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_PER_BATCH_SCALAR_32F => {
-                "CUBLASLT_MATMUL_MATRIX_SCALE_PER_BATCH_SCALAR_32F"
-            }
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_MN_K4_UE8M0 => "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_MN_K4_UE8M0",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0 => "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_END => "CUBLASLT_MATMUL_MATRIX_SCALE_END",
-            Self::CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED => "CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulMatrixScale_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulMatrixScale_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F"),
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3"),
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0"),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F",
+                ),
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F"),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_PER_BATCH_SCALAR_32F.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_PER_BATCH_SCALAR_32F",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_MN_K4_UE8M0.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_MN_K4_UE8M0",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0.0 as i64,
+                    "CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_MN_K4_UE8M0",
+                ),
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_END.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_END"),
+                (Self::CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED.0 as i64, "CUBLASLT_MATMUL_MATRIX_SCALE_RESERVED"),
+            ],
+        )
     }
 }
 impl cublasLtPointerMode_t {
@@ -2242,21 +2291,24 @@ impl cublasLtPointerMode_t {
 pub struct cublasLtPointerMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtPointerMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_POINTER_MODE_HOST => "CUBLASLT_POINTER_MODE_HOST",
-            Self::CUBLASLT_POINTER_MODE_DEVICE => "CUBLASLT_POINTER_MODE_DEVICE",
-            Self::CUBLASLT_POINTER_MODE_DEVICE_VECTOR => "CUBLASLT_POINTER_MODE_DEVICE_VECTOR",
-            Self::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO => {
-                "CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO"
-            }
-            Self::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST => {
-                "CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtPointerMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtPointerMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_POINTER_MODE_HOST.0 as i64, "CUBLASLT_POINTER_MODE_HOST"),
+                (Self::CUBLASLT_POINTER_MODE_DEVICE.0 as i64, "CUBLASLT_POINTER_MODE_DEVICE"),
+                (Self::CUBLASLT_POINTER_MODE_DEVICE_VECTOR.0 as i64, "CUBLASLT_POINTER_MODE_DEVICE_VECTOR"),
+                (
+                    Self::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO.0 as i64,
+                    "CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_ZERO",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST.0 as i64,
+                    "CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST",
+                ),
+            ],
+        )
     }
 }
 impl cublasLtPointerModeMask_t {
@@ -2273,21 +2325,24 @@ impl cublasLtPointerModeMask_t {
 pub struct cublasLtPointerModeMask_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtPointerModeMask_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_POINTER_MODE_MASK_HOST => "CUBLASLT_POINTER_MODE_MASK_HOST",
-            Self::CUBLASLT_POINTER_MODE_MASK_DEVICE => "CUBLASLT_POINTER_MODE_MASK_DEVICE",
-            Self::CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR => "CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR",
-            Self::CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO => {
-                "CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO"
-            }
-            Self::CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST => {
-                "CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtPointerModeMask_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtPointerModeMask_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_POINTER_MODE_MASK_HOST.0 as i64, "CUBLASLT_POINTER_MODE_MASK_HOST"),
+                (Self::CUBLASLT_POINTER_MODE_MASK_DEVICE.0 as i64, "CUBLASLT_POINTER_MODE_MASK_DEVICE"),
+                (Self::CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR.0 as i64, "CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR"),
+                (
+                    Self::CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO.0 as i64,
+                    "CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO",
+                ),
+                (
+                    Self::CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST.0 as i64,
+                    "CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST",
+                ),
+            ],
+        )
     }
 }
 pub type cublasLtNumericalImplFlags_t = u64;
@@ -2303,15 +2358,18 @@ impl cublasLtOrder_t {
 pub struct cublasLtOrder_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtOrder_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_ORDER_COL => "CUBLASLT_ORDER_COL",
-            Self::CUBLASLT_ORDER_ROW => "CUBLASLT_ORDER_ROW",
-            Self::CUBLASLT_ORDER_COL32 => "CUBLASLT_ORDER_COL32",
-            Self::CUBLASLT_ORDER_COL4_4R2_8C => "CUBLASLT_ORDER_COL4_4R2_8C",
-            Self::CUBLASLT_ORDER_COL32_2R_4R4 => "CUBLASLT_ORDER_COL32_2R_4R4",
-            Self(value) => return ::core::write!(formatter, "cublasLtOrder_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtOrder_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_ORDER_COL.0 as i64, "CUBLASLT_ORDER_COL"),
+                (Self::CUBLASLT_ORDER_ROW.0 as i64, "CUBLASLT_ORDER_ROW"),
+                (Self::CUBLASLT_ORDER_COL32.0 as i64, "CUBLASLT_ORDER_COL32"),
+                (Self::CUBLASLT_ORDER_COL4_4R2_8C.0 as i64, "CUBLASLT_ORDER_COL4_4R2_8C"),
+                (Self::CUBLASLT_ORDER_COL32_2R_4R4.0 as i64, "CUBLASLT_ORDER_COL32_2R_4R4"),
+            ],
+        )
     }
 }
 impl cublasLtBatchMode_t {
@@ -2324,15 +2382,16 @@ impl cublasLtBatchMode_t {
 pub struct cublasLtBatchMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtBatchMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_BATCH_MODE_STRIDED => "CUBLASLT_BATCH_MODE_STRIDED",
-            Self::CUBLASLT_BATCH_MODE_POINTER_ARRAY => "CUBLASLT_BATCH_MODE_POINTER_ARRAY",
-            Self::CUBLASLT_BATCH_MODE_GROUPED => "CUBLASLT_BATCH_MODE_GROUPED",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtBatchMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtBatchMode_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_BATCH_MODE_STRIDED.0 as i64, "CUBLASLT_BATCH_MODE_STRIDED"),
+                (Self::CUBLASLT_BATCH_MODE_POINTER_ARRAY.0 as i64, "CUBLASLT_BATCH_MODE_POINTER_ARRAY"),
+                (Self::CUBLASLT_BATCH_MODE_GROUPED.0 as i64, "CUBLASLT_BATCH_MODE_GROUPED"),
+            ],
+        )
     }
 }
 impl cublasLtIntegerWidth_t {
@@ -2344,14 +2403,15 @@ impl cublasLtIntegerWidth_t {
 pub struct cublasLtIntegerWidth_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtIntegerWidth_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_INTEGER_WIDTH_32 => "CUBLASLT_INTEGER_WIDTH_32",
-            Self::CUBLASLT_INTEGER_WIDTH_64 => "CUBLASLT_INTEGER_WIDTH_64",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtIntegerWidth_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtIntegerWidth_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_INTEGER_WIDTH_32.0 as i64, "CUBLASLT_INTEGER_WIDTH_32"),
+                (Self::CUBLASLT_INTEGER_WIDTH_64.0 as i64, "CUBLASLT_INTEGER_WIDTH_64"),
+            ],
+        )
     }
 }
 impl cublasLtMatrixLayoutAttribute_t {
@@ -2381,30 +2441,36 @@ impl cublasLtMatrixLayoutAttribute_t {
 pub struct cublasLtMatrixLayoutAttribute_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatrixLayoutAttribute_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATRIX_LAYOUT_TYPE => "CUBLASLT_MATRIX_LAYOUT_TYPE",
-            Self::CUBLASLT_MATRIX_LAYOUT_ORDER => "CUBLASLT_MATRIX_LAYOUT_ORDER",
-            Self::CUBLASLT_MATRIX_LAYOUT_ROWS => "CUBLASLT_MATRIX_LAYOUT_ROWS",
-            Self::CUBLASLT_MATRIX_LAYOUT_COLS => "CUBLASLT_MATRIX_LAYOUT_COLS",
-            Self::CUBLASLT_MATRIX_LAYOUT_LD => "CUBLASLT_MATRIX_LAYOUT_LD",
-            Self::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT => "CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT",
-            Self::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET => "CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET",
-            Self::CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET => "CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET",
-            Self::CUBLASLT_MATRIX_LAYOUT_BATCH_MODE => "CUBLASLT_MATRIX_LAYOUT_BATCH_MODE",
-            Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY => "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY",
-            Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY => "CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY",
-            Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY => "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY",
-            Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH => {
-                "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH"
-            }
-            Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH => {
-                "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatrixLayoutAttribute_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatrixLayoutAttribute_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATRIX_LAYOUT_TYPE.0 as i64, "CUBLASLT_MATRIX_LAYOUT_TYPE"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_ORDER.0 as i64, "CUBLASLT_MATRIX_LAYOUT_ORDER"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_ROWS.0 as i64, "CUBLASLT_MATRIX_LAYOUT_ROWS"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_COLS.0 as i64, "CUBLASLT_MATRIX_LAYOUT_COLS"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_LD.0 as i64, "CUBLASLT_MATRIX_LAYOUT_LD"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT.0 as i64, "CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT"),
+                (
+                    Self::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET.0 as i64,
+                    "CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET",
+                ),
+                (Self::CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET.0 as i64, "CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET"),
+                (Self::CUBLASLT_MATRIX_LAYOUT_BATCH_MODE.0 as i64, "CUBLASLT_MATRIX_LAYOUT_BATCH_MODE"),
+                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_ARRAY"),
+                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_COLS_ARRAY"),
+                (Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY.0 as i64, "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY"),
+                (
+                    Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH.0 as i64,
+                    "CUBLASLT_GROUPED_MATRIX_LAYOUT_ROWS_COLS_ARRAY_INTEGER_WIDTH",
+                ),
+                (
+                    Self::CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH.0 as i64,
+                    "CUBLASLT_GROUPED_MATRIX_LAYOUT_LD_ARRAY_INTEGER_WIDTH",
+                ),
+            ],
+        )
     }
 }
 impl cublasLtMatmulDescAttributes_t {
@@ -2464,48 +2530,70 @@ impl cublasLtMatmulDescAttributes_t {
 pub struct cublasLtMatmulDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE => "CUBLASLT_MATMUL_DESC_COMPUTE_TYPE",
-            Self::CUBLASLT_MATMUL_DESC_SCALE_TYPE => "CUBLASLT_MATMUL_DESC_SCALE_TYPE",
-            Self::CUBLASLT_MATMUL_DESC_POINTER_MODE => "CUBLASLT_MATMUL_DESC_POINTER_MODE",
-            Self::CUBLASLT_MATMUL_DESC_TRANSA => "CUBLASLT_MATMUL_DESC_TRANSA",
-            Self::CUBLASLT_MATMUL_DESC_TRANSB => "CUBLASLT_MATMUL_DESC_TRANSB",
-            Self::CUBLASLT_MATMUL_DESC_TRANSC => "CUBLASLT_MATMUL_DESC_TRANSC",
-            Self::CUBLASLT_MATMUL_DESC_FILL_MODE => "CUBLASLT_MATMUL_DESC_FILL_MODE",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE => "CUBLASLT_MATMUL_DESC_EPILOGUE",
-            Self::CUBLASLT_MATMUL_DESC_BIAS_POINTER => "CUBLASLT_MATMUL_DESC_BIAS_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE => "CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE",
-            Self::CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE => "CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE",
-            Self::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET => "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET",
-            Self::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_A_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_B_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_C_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_D_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER => "CUBLASLT_MATMUL_DESC_AMAX_D_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_FAST_ACCUM => "CUBLASLT_MATMUL_DESC_FAST_ACCUM",
-            Self::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE => "CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE",
-            Self::CUBLASLT_MATMUL_DESC_A_SCALE_MODE => "CUBLASLT_MATMUL_DESC_A_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_B_SCALE_MODE => "CUBLASLT_MATMUL_DESC_B_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_C_SCALE_MODE => "CUBLASLT_MATMUL_DESC_C_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_D_SCALE_MODE => "CUBLASLT_MATMUL_DESC_D_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE => "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER => "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER",
-            Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE => "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE",
-            Self::CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR => "CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR",
-            Self::CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE => "CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE",
-            Self::CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE => "CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE",
-            Self::CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS => "CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulDescAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulDescAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_COMPUTE_TYPE"),
+                (Self::CUBLASLT_MATMUL_DESC_SCALE_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_SCALE_TYPE"),
+                (Self::CUBLASLT_MATMUL_DESC_POINTER_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_POINTER_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_TRANSA.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSA"),
+                (Self::CUBLASLT_MATMUL_DESC_TRANSB.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSB"),
+                (Self::CUBLASLT_MATMUL_DESC_TRANSC.0 as i64, "CUBLASLT_MATMUL_DESC_TRANSC"),
+                (Self::CUBLASLT_MATMUL_DESC_FILL_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_FILL_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE"),
+                (Self::CUBLASLT_MATMUL_DESC_BIAS_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE"),
+                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD.0 as i64, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE",
+                ),
+                (Self::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET.0 as i64, "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET"),
+                (Self::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_A_SCALE_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_B_SCALE_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_C_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_C_SCALE_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_D_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_D_SCALE_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_AMAX_D_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_AMAX_D_POINTER"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER",
+                ),
+                (Self::CUBLASLT_MATMUL_DESC_FAST_ACCUM.0 as i64, "CUBLASLT_MATMUL_DESC_FAST_ACCUM"),
+                (Self::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE.0 as i64, "CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE"),
+                (Self::CUBLASLT_MATMUL_DESC_A_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_A_SCALE_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_B_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_B_SCALE_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_C_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_C_SCALE_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_D_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_D_SCALE_MODE"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE",
+                ),
+                (Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER.0 as i64, "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER"),
+                (Self::CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE.0 as i64, "CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE"),
+                (Self::CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR.0 as i64, "CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR"),
+                (Self::CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE"),
+                (Self::CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE.0 as i64, "CUBLASLT_MATMUL_DESC_BETA_BATCH_STRIDE"),
+                (
+                    Self::CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS.0 as i64,
+                    "CUBLASLT_MATMUL_DESC_BATCH_INVARIANCE_FLAGS",
+                ),
+            ],
+        )
     }
 }
 impl cublasLtMatmulBatchInvarianceFlags_t {
@@ -2529,19 +2617,20 @@ impl cublasLtMatmulBatchInvarianceFlags_t {
 pub struct cublasLtMatmulBatchInvarianceFlags_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulBatchInvarianceFlags_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_BATCH_INVARIANCE_DISABLED => "CUBLASLT_BATCH_INVARIANCE_DISABLED",
-            Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_2B => "CUBLASLT_BATCH_INVARIANCE_ALIGN_2B",
-            Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_4B => "CUBLASLT_BATCH_INVARIANCE_ALIGN_4B",
-            Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_8B => "CUBLASLT_BATCH_INVARIANCE_ALIGN_8B",
-            Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_16B => "CUBLASLT_BATCH_INVARIANCE_ALIGN_16B",
-            Self::CUBLASLT_BATCH_INVARIANCE_AUTO => "CUBLASLT_BATCH_INVARIANCE_AUTO",
-            Self::CUBLASLT_BATCH_INVARIANCE_UNSET => "CUBLASLT_BATCH_INVARIANCE_UNSET",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulBatchInvarianceFlags_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulBatchInvarianceFlags_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_BATCH_INVARIANCE_DISABLED.0 as i64, "CUBLASLT_BATCH_INVARIANCE_DISABLED"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_2B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_2B"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_4B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_4B"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_8B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_8B"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_ALIGN_16B.0 as i64, "CUBLASLT_BATCH_INVARIANCE_ALIGN_16B"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_AUTO.0 as i64, "CUBLASLT_BATCH_INVARIANCE_AUTO"),
+                (Self::CUBLASLT_BATCH_INVARIANCE_UNSET.0 as i64, "CUBLASLT_BATCH_INVARIANCE_UNSET"),
+            ],
+        )
     }
 }
 impl cublasLtMatrixTransformDescAttributes_t {
@@ -2559,16 +2648,20 @@ impl cublasLtMatrixTransformDescAttributes_t {
 pub struct cublasLtMatrixTransformDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatrixTransformDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE => "CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE",
-            Self::CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE => "CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE",
-            Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA => "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA",
-            Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB => "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatrixTransformDescAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatrixTransformDescAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE"),
+                (
+                    Self::CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE.0 as i64,
+                    "CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE",
+                ),
+                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA"),
+                (Self::CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB.0 as i64, "CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB"),
+            ],
+        )
     }
 }
 impl cublasLtEmulationDescAttributes_t {
@@ -2590,26 +2683,34 @@ impl cublasLtEmulationDescAttributes_t {
 pub struct cublasLtEmulationDescAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtEmulationDescAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_EMULATION_DESC_STRATEGY => "CUBLASLT_EMULATION_DESC_STRATEGY",
-            Self::CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT => "CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT",
-            Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL => {
-                "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL"
-            }
-            Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT => {
-                "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT"
-            }
-            Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET => {
-                "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET"
-            }
-            Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER => {
-                "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtEmulationDescAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtEmulationDescAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_EMULATION_DESC_STRATEGY.0 as i64, "CUBLASLT_EMULATION_DESC_STRATEGY"),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_SPECIAL_VALUES_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_CONTROL",
+                ),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MAX_MANTISSA_BIT_COUNT",
+                ),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_OFFSET",
+                ),
+                (
+                    Self::CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER.0 as i64,
+                    "CUBLASLT_EMULATION_DESC_FIXEDPOINT_MANTISSA_BIT_COUNT_POINTER",
+                ),
+            ],
+        )
     }
 }
 impl cublasLtReductionScheme_t {
@@ -2624,17 +2725,18 @@ impl cublasLtReductionScheme_t {
 pub struct cublasLtReductionScheme_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtReductionScheme_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_REDUCTION_SCHEME_NONE => "CUBLASLT_REDUCTION_SCHEME_NONE",
-            Self::CUBLASLT_REDUCTION_SCHEME_INPLACE => "CUBLASLT_REDUCTION_SCHEME_INPLACE",
-            Self::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE => "CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE",
-            Self::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE => "CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE",
-            Self::CUBLASLT_REDUCTION_SCHEME_MASK => "CUBLASLT_REDUCTION_SCHEME_MASK",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtReductionScheme_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtReductionScheme_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_REDUCTION_SCHEME_NONE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_NONE"),
+                (Self::CUBLASLT_REDUCTION_SCHEME_INPLACE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_INPLACE"),
+                (Self::CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE"),
+                (Self::CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE.0 as i64, "CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE"),
+                (Self::CUBLASLT_REDUCTION_SCHEME_MASK.0 as i64, "CUBLASLT_REDUCTION_SCHEME_MASK"),
+            ],
+        )
     }
 }
 impl cublasLtEpilogue_t {
@@ -2660,28 +2762,29 @@ impl cublasLtEpilogue_t {
 pub struct cublasLtEpilogue_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtEpilogue_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_EPILOGUE_DEFAULT => "CUBLASLT_EPILOGUE_DEFAULT",
-            Self::CUBLASLT_EPILOGUE_RELU => "CUBLASLT_EPILOGUE_RELU",
-            Self::CUBLASLT_EPILOGUE_RELU_AUX => "CUBLASLT_EPILOGUE_RELU_AUX",
-            Self::CUBLASLT_EPILOGUE_BIAS => "CUBLASLT_EPILOGUE_BIAS",
-            Self::CUBLASLT_EPILOGUE_RELU_BIAS => "CUBLASLT_EPILOGUE_RELU_BIAS",
-            Self::CUBLASLT_EPILOGUE_RELU_AUX_BIAS => "CUBLASLT_EPILOGUE_RELU_AUX_BIAS",
-            Self::CUBLASLT_EPILOGUE_DRELU => "CUBLASLT_EPILOGUE_DRELU",
-            Self::CUBLASLT_EPILOGUE_DRELU_BGRAD => "CUBLASLT_EPILOGUE_DRELU_BGRAD",
-            Self::CUBLASLT_EPILOGUE_GELU => "CUBLASLT_EPILOGUE_GELU",
-            Self::CUBLASLT_EPILOGUE_GELU_AUX => "CUBLASLT_EPILOGUE_GELU_AUX",
-            Self::CUBLASLT_EPILOGUE_GELU_BIAS => "CUBLASLT_EPILOGUE_GELU_BIAS",
-            Self::CUBLASLT_EPILOGUE_GELU_AUX_BIAS => "CUBLASLT_EPILOGUE_GELU_AUX_BIAS",
-            Self::CUBLASLT_EPILOGUE_DGELU => "CUBLASLT_EPILOGUE_DGELU",
-            Self::CUBLASLT_EPILOGUE_DGELU_BGRAD => "CUBLASLT_EPILOGUE_DGELU_BGRAD",
-            Self::CUBLASLT_EPILOGUE_BGRADA => "CUBLASLT_EPILOGUE_BGRADA",
-            Self::CUBLASLT_EPILOGUE_BGRADB => "CUBLASLT_EPILOGUE_BGRADB",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtEpilogue_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtEpilogue_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_EPILOGUE_DEFAULT.0 as i64, "CUBLASLT_EPILOGUE_DEFAULT"),
+                (Self::CUBLASLT_EPILOGUE_RELU.0 as i64, "CUBLASLT_EPILOGUE_RELU"),
+                (Self::CUBLASLT_EPILOGUE_RELU_AUX.0 as i64, "CUBLASLT_EPILOGUE_RELU_AUX"),
+                (Self::CUBLASLT_EPILOGUE_BIAS.0 as i64, "CUBLASLT_EPILOGUE_BIAS"),
+                (Self::CUBLASLT_EPILOGUE_RELU_BIAS.0 as i64, "CUBLASLT_EPILOGUE_RELU_BIAS"),
+                (Self::CUBLASLT_EPILOGUE_RELU_AUX_BIAS.0 as i64, "CUBLASLT_EPILOGUE_RELU_AUX_BIAS"),
+                (Self::CUBLASLT_EPILOGUE_DRELU.0 as i64, "CUBLASLT_EPILOGUE_DRELU"),
+                (Self::CUBLASLT_EPILOGUE_DRELU_BGRAD.0 as i64, "CUBLASLT_EPILOGUE_DRELU_BGRAD"),
+                (Self::CUBLASLT_EPILOGUE_GELU.0 as i64, "CUBLASLT_EPILOGUE_GELU"),
+                (Self::CUBLASLT_EPILOGUE_GELU_AUX.0 as i64, "CUBLASLT_EPILOGUE_GELU_AUX"),
+                (Self::CUBLASLT_EPILOGUE_GELU_BIAS.0 as i64, "CUBLASLT_EPILOGUE_GELU_BIAS"),
+                (Self::CUBLASLT_EPILOGUE_GELU_AUX_BIAS.0 as i64, "CUBLASLT_EPILOGUE_GELU_AUX_BIAS"),
+                (Self::CUBLASLT_EPILOGUE_DGELU.0 as i64, "CUBLASLT_EPILOGUE_DGELU"),
+                (Self::CUBLASLT_EPILOGUE_DGELU_BGRAD.0 as i64, "CUBLASLT_EPILOGUE_DGELU_BGRAD"),
+                (Self::CUBLASLT_EPILOGUE_BGRADA.0 as i64, "CUBLASLT_EPILOGUE_BGRADA"),
+                (Self::CUBLASLT_EPILOGUE_BGRADB.0 as i64, "CUBLASLT_EPILOGUE_BGRADB"),
+            ],
+        )
     }
 }
 impl cublasLtMatmulSearch_t {
@@ -2701,22 +2804,23 @@ impl cublasLtMatmulSearch_t {
 pub struct cublasLtMatmulSearch_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulSearch_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_SEARCH_BEST_FIT => "CUBLASLT_SEARCH_BEST_FIT",
-            Self::CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID => "CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID",
-            Self::CUBLASLT_SEARCH_RESERVED_02 => "CUBLASLT_SEARCH_RESERVED_02",
-            Self::CUBLASLT_SEARCH_RESERVED_03 => "CUBLASLT_SEARCH_RESERVED_03",
-            Self::CUBLASLT_SEARCH_RESERVED_04 => "CUBLASLT_SEARCH_RESERVED_04",
-            Self::CUBLASLT_SEARCH_RESERVED_05 => "CUBLASLT_SEARCH_RESERVED_05",
-            Self::CUBLASLT_SEARCH_RESERVED_06 => "CUBLASLT_SEARCH_RESERVED_06",
-            Self::CUBLASLT_SEARCH_RESERVED_07 => "CUBLASLT_SEARCH_RESERVED_07",
-            Self::CUBLASLT_SEARCH_RESERVED_08 => "CUBLASLT_SEARCH_RESERVED_08",
-            Self::CUBLASLT_SEARCH_RESERVED_09 => "CUBLASLT_SEARCH_RESERVED_09",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulSearch_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulSearch_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_SEARCH_BEST_FIT.0 as i64, "CUBLASLT_SEARCH_BEST_FIT"),
+                (Self::CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID.0 as i64, "CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID"),
+                (Self::CUBLASLT_SEARCH_RESERVED_02.0 as i64, "CUBLASLT_SEARCH_RESERVED_02"),
+                (Self::CUBLASLT_SEARCH_RESERVED_03.0 as i64, "CUBLASLT_SEARCH_RESERVED_03"),
+                (Self::CUBLASLT_SEARCH_RESERVED_04.0 as i64, "CUBLASLT_SEARCH_RESERVED_04"),
+                (Self::CUBLASLT_SEARCH_RESERVED_05.0 as i64, "CUBLASLT_SEARCH_RESERVED_05"),
+                (Self::CUBLASLT_SEARCH_RESERVED_06.0 as i64, "CUBLASLT_SEARCH_RESERVED_06"),
+                (Self::CUBLASLT_SEARCH_RESERVED_07.0 as i64, "CUBLASLT_SEARCH_RESERVED_07"),
+                (Self::CUBLASLT_SEARCH_RESERVED_08.0 as i64, "CUBLASLT_SEARCH_RESERVED_08"),
+                (Self::CUBLASLT_SEARCH_RESERVED_09.0 as i64, "CUBLASLT_SEARCH_RESERVED_09"),
+            ],
+        )
     }
 }
 impl cublasLtMatmulPreferenceAttributes_t {
@@ -2750,30 +2854,49 @@ impl cublasLtMatmulPreferenceAttributes_t {
 pub struct cublasLtMatmulPreferenceAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulPreferenceAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_MATMUL_PREF_SEARCH_MODE => "CUBLASLT_MATMUL_PREF_SEARCH_MODE",
-            Self::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES => "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES",
-            Self::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK => "CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK",
-            Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES => "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES",
-            Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES => "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES",
-            Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES => "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES",
-            Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES => "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES",
-            Self::CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT => "CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT",
-            Self::CUBLASLT_MATMUL_PREF_IMPL_MASK => "CUBLASLT_MATMUL_PREF_IMPL_MASK",
-            Self::CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM => {
-                "CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM"
-            }
-            Self::CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS => {
-                "CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS"
-            }
-            Self::CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS => {
-                "CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS"
-            }
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulPreferenceAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulPreferenceAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_MATMUL_PREF_SEARCH_MODE.0 as i64, "CUBLASLT_MATMUL_PREF_SEARCH_MODE"),
+                (Self::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0 as i64, "CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES"),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES",
+                ),
+                (Self::CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT.0 as i64, "CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT"),
+                (Self::CUBLASLT_MATMUL_PREF_IMPL_MASK.0 as i64, "CUBLASLT_MATMUL_PREF_IMPL_MASK"),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_GROUPED_AVERAGE_REDUCTION_DIM",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_ROWS",
+                ),
+                (
+                    Self::CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS.0 as i64,
+                    "CUBLASLT_MATMUL_PREF_GROUPED_DESC_D_AVERAGE_COLS",
+                ),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -2844,35 +2967,46 @@ impl cublasLtMatmulAlgoCapAttributes_t {
 pub struct cublasLtMatmulAlgoCapAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulAlgoCapAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_ALGO_CAP_SPLITK_SUPPORT => "CUBLASLT_ALGO_CAP_SPLITK_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK => "CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK",
-            Self::CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT => "CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT => "CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT => "CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_UPLO_SUPPORT => "CUBLASLT_ALGO_CAP_UPLO_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_TILE_IDS => "CUBLASLT_ALGO_CAP_TILE_IDS",
-            Self::CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX => "CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX",
-            Self::CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER => "CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER",
-            Self::CUBLASLT_ALGO_CAP_POINTER_MODE_MASK => "CUBLASLT_ALGO_CAP_POINTER_MODE_MASK",
-            Self::CUBLASLT_ALGO_CAP_EPILOGUE_MASK => "CUBLASLT_ALGO_CAP_EPILOGUE_MASK",
-            Self::CUBLASLT_ALGO_CAP_STAGES_IDS => "CUBLASLT_ALGO_CAP_STAGES_IDS",
-            Self::CUBLASLT_ALGO_CAP_LD_NEGATIVE => "CUBLASLT_ALGO_CAP_LD_NEGATIVE",
-            Self::CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS => "CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS",
-            Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES => "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES",
-            Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES => "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES",
-            Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES => "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES",
-            Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES => "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES",
-            Self::CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT => "CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT",
-            Self::CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT => {
-                "CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT"
-            }
-            Self::CUBLASLT_ALGO_CAP_POINTER_ARRAY_GROUPED_SUPPORT => "CUBLASLT_ALGO_CAP_POINTER_ARRAY_GROUPED_SUPPORT",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulAlgoCapAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulAlgoCapAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_ALGO_CAP_SPLITK_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_SPLITK_SUPPORT"),
+                (Self::CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK.0 as i64, "CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK"),
+                (Self::CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT"),
+                (Self::CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT"),
+                (
+                    Self::CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT",
+                ),
+                (Self::CUBLASLT_ALGO_CAP_UPLO_SUPPORT.0 as i64, "CUBLASLT_ALGO_CAP_UPLO_SUPPORT"),
+                (Self::CUBLASLT_ALGO_CAP_TILE_IDS.0 as i64, "CUBLASLT_ALGO_CAP_TILE_IDS"),
+                (Self::CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX.0 as i64, "CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX"),
+                (Self::CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER.0 as i64, "CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER"),
+                (Self::CUBLASLT_ALGO_CAP_POINTER_MODE_MASK.0 as i64, "CUBLASLT_ALGO_CAP_POINTER_MODE_MASK"),
+                (Self::CUBLASLT_ALGO_CAP_EPILOGUE_MASK.0 as i64, "CUBLASLT_ALGO_CAP_EPILOGUE_MASK"),
+                (Self::CUBLASLT_ALGO_CAP_STAGES_IDS.0 as i64, "CUBLASLT_ALGO_CAP_STAGES_IDS"),
+                (Self::CUBLASLT_ALGO_CAP_LD_NEGATIVE.0 as i64, "CUBLASLT_ALGO_CAP_LD_NEGATIVE"),
+                (Self::CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS.0 as i64, "CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS"),
+                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES"),
+                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES"),
+                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES"),
+                (Self::CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES.0 as i64, "CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES"),
+                (
+                    Self::CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT",
+                ),
+                (
+                    Self::CUBLASLT_ALGO_CAP_POINTER_ARRAY_GROUPED_SUPPORT.0 as i64,
+                    "CUBLASLT_ALGO_CAP_POINTER_ARRAY_GROUPED_SUPPORT",
+                ),
+            ],
+        )
     }
 }
 impl cublasLtMatmulAlgoConfigAttributes_t {
@@ -2899,21 +3033,22 @@ impl cublasLtMatmulAlgoConfigAttributes_t {
 pub struct cublasLtMatmulAlgoConfigAttributes_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cublasLtMatmulAlgoConfigAttributes_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUBLASLT_ALGO_CONFIG_ID => "CUBLASLT_ALGO_CONFIG_ID",
-            Self::CUBLASLT_ALGO_CONFIG_TILE_ID => "CUBLASLT_ALGO_CONFIG_TILE_ID",
-            Self::CUBLASLT_ALGO_CONFIG_SPLITK_NUM => "CUBLASLT_ALGO_CONFIG_SPLITK_NUM",
-            Self::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME => "CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME",
-            Self::CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING => "CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING",
-            Self::CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION => "CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION",
-            Self::CUBLASLT_ALGO_CONFIG_STAGES_ID => "CUBLASLT_ALGO_CONFIG_STAGES_ID",
-            Self::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID => "CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID",
-            Self::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID => "CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID",
-            Self(value) => {
-                return ::core::write!(formatter, "cublasLtMatmulAlgoConfigAttributes_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cublasLtMatmulAlgoConfigAttributes_t",
+            self.0.into(),
+            &[
+                (Self::CUBLASLT_ALGO_CONFIG_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_ID"),
+                (Self::CUBLASLT_ALGO_CONFIG_TILE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_TILE_ID"),
+                (Self::CUBLASLT_ALGO_CONFIG_SPLITK_NUM.0 as i64, "CUBLASLT_ALGO_CONFIG_SPLITK_NUM"),
+                (Self::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME.0 as i64, "CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME"),
+                (Self::CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING.0 as i64, "CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING"),
+                (Self::CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION.0 as i64, "CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION"),
+                (Self::CUBLASLT_ALGO_CONFIG_STAGES_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_STAGES_ID"),
+                (Self::CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID"),
+                (Self::CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID.0 as i64, "CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID"),
+            ],
+        )
     }
 }
 pub type cublasLtLoggerCallback_t = ::core::option::Option<

@@ -79,45 +79,48 @@ impl cudaDataType_t {
 pub struct cudaDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cudaDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUDA_R_16F => "CUDA_R_16F",
-            Self::CUDA_C_16F => "CUDA_C_16F",
-            Self::CUDA_R_16BF => "CUDA_R_16BF",
-            Self::CUDA_C_16BF => "CUDA_C_16BF",
-            Self::CUDA_R_32F => "CUDA_R_32F",
-            Self::CUDA_C_32F => "CUDA_C_32F",
-            Self::CUDA_R_64F => "CUDA_R_64F",
-            Self::CUDA_C_64F => "CUDA_C_64F",
-            Self::CUDA_R_4I => "CUDA_R_4I",
-            Self::CUDA_C_4I => "CUDA_C_4I",
-            Self::CUDA_R_4U => "CUDA_R_4U",
-            Self::CUDA_C_4U => "CUDA_C_4U",
-            Self::CUDA_R_8I => "CUDA_R_8I",
-            Self::CUDA_C_8I => "CUDA_C_8I",
-            Self::CUDA_R_8U => "CUDA_R_8U",
-            Self::CUDA_C_8U => "CUDA_C_8U",
-            Self::CUDA_R_16I => "CUDA_R_16I",
-            Self::CUDA_C_16I => "CUDA_C_16I",
-            Self::CUDA_R_16U => "CUDA_R_16U",
-            Self::CUDA_C_16U => "CUDA_C_16U",
-            Self::CUDA_R_32I => "CUDA_R_32I",
-            Self::CUDA_C_32I => "CUDA_C_32I",
-            Self::CUDA_R_32U => "CUDA_R_32U",
-            Self::CUDA_C_32U => "CUDA_C_32U",
-            Self::CUDA_R_64I => "CUDA_R_64I",
-            Self::CUDA_C_64I => "CUDA_C_64I",
-            Self::CUDA_R_64U => "CUDA_R_64U",
-            Self::CUDA_C_64U => "CUDA_C_64U",
-            Self::CUDA_R_8F_E4M3 => "CUDA_R_8F_E4M3",
-            Self::CUDA_R_8F_E5M2 => "CUDA_R_8F_E5M2",
-            Self::CUDA_R_8F_UE8M0 => "CUDA_R_8F_UE8M0",
-            Self::CUDA_R_6F_E2M3 => "CUDA_R_6F_E2M3",
-            Self::CUDA_R_6F_E3M2 => "CUDA_R_6F_E3M2",
-            Self::CUDA_R_4F_E2M1 => "CUDA_R_4F_E2M1",
-            Self::CUDA_R_8F_UE5M3 => "CUDA_R_8F_UE5M3",
-            Self(value) => return ::core::write!(formatter, "cudaDataType({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cudaDataType",
+            self.0.into(),
+            &[
+                (Self::CUDA_R_16F.0 as i64, "CUDA_R_16F"),
+                (Self::CUDA_C_16F.0 as i64, "CUDA_C_16F"),
+                (Self::CUDA_R_16BF.0 as i64, "CUDA_R_16BF"),
+                (Self::CUDA_C_16BF.0 as i64, "CUDA_C_16BF"),
+                (Self::CUDA_R_32F.0 as i64, "CUDA_R_32F"),
+                (Self::CUDA_C_32F.0 as i64, "CUDA_C_32F"),
+                (Self::CUDA_R_64F.0 as i64, "CUDA_R_64F"),
+                (Self::CUDA_C_64F.0 as i64, "CUDA_C_64F"),
+                (Self::CUDA_R_4I.0 as i64, "CUDA_R_4I"),
+                (Self::CUDA_C_4I.0 as i64, "CUDA_C_4I"),
+                (Self::CUDA_R_4U.0 as i64, "CUDA_R_4U"),
+                (Self::CUDA_C_4U.0 as i64, "CUDA_C_4U"),
+                (Self::CUDA_R_8I.0 as i64, "CUDA_R_8I"),
+                (Self::CUDA_C_8I.0 as i64, "CUDA_C_8I"),
+                (Self::CUDA_R_8U.0 as i64, "CUDA_R_8U"),
+                (Self::CUDA_C_8U.0 as i64, "CUDA_C_8U"),
+                (Self::CUDA_R_16I.0 as i64, "CUDA_R_16I"),
+                (Self::CUDA_C_16I.0 as i64, "CUDA_C_16I"),
+                (Self::CUDA_R_16U.0 as i64, "CUDA_R_16U"),
+                (Self::CUDA_C_16U.0 as i64, "CUDA_C_16U"),
+                (Self::CUDA_R_32I.0 as i64, "CUDA_R_32I"),
+                (Self::CUDA_C_32I.0 as i64, "CUDA_C_32I"),
+                (Self::CUDA_R_32U.0 as i64, "CUDA_R_32U"),
+                (Self::CUDA_C_32U.0 as i64, "CUDA_C_32U"),
+                (Self::CUDA_R_64I.0 as i64, "CUDA_R_64I"),
+                (Self::CUDA_C_64I.0 as i64, "CUDA_C_64I"),
+                (Self::CUDA_R_64U.0 as i64, "CUDA_R_64U"),
+                (Self::CUDA_C_64U.0 as i64, "CUDA_C_64U"),
+                (Self::CUDA_R_8F_E4M3.0 as i64, "CUDA_R_8F_E4M3"),
+                (Self::CUDA_R_8F_E5M2.0 as i64, "CUDA_R_8F_E5M2"),
+                (Self::CUDA_R_8F_UE8M0.0 as i64, "CUDA_R_8F_UE8M0"),
+                (Self::CUDA_R_6F_E2M3.0 as i64, "CUDA_R_6F_E2M3"),
+                (Self::CUDA_R_6F_E3M2.0 as i64, "CUDA_R_6F_E3M2"),
+                (Self::CUDA_R_4F_E2M1.0 as i64, "CUDA_R_4F_E2M1"),
+                (Self::CUDA_R_8F_UE5M3.0 as i64, "CUDA_R_8F_UE5M3"),
+            ],
+        )
     }
 }
 pub use self::cudaDataType_t as cudaDataType;
@@ -131,15 +134,16 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::MAJOR_VERSION => "MAJOR_VERSION",
-            Self::MINOR_VERSION => "MINOR_VERSION",
-            Self::PATCH_LEVEL => "PATCH_LEVEL",
-            Self(value) => {
-                return ::core::write!(formatter, "libraryPropertyType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "libraryPropertyType",
+            self.0.into(),
+            &[
+                (Self::MAJOR_VERSION.0 as i64, "MAJOR_VERSION"),
+                (Self::MINOR_VERSION.0 as i64, "MINOR_VERSION"),
+                (Self::PATCH_LEVEL.0 as i64, "PATCH_LEVEL"),
+            ],
+        )
     }
 }
 pub use self::libraryPropertyType_t as libraryPropertyType;
@@ -168,28 +172,31 @@ impl cufftResult_t {
 pub struct cufftResult_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftResult_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_SUCCESS => "CUFFT_SUCCESS",
-            Self::CUFFT_INVALID_PLAN => "CUFFT_INVALID_PLAN",
-            Self::CUFFT_ALLOC_FAILED => "CUFFT_ALLOC_FAILED",
-            Self::CUFFT_INVALID_TYPE => "CUFFT_INVALID_TYPE",
-            Self::CUFFT_INVALID_VALUE => "CUFFT_INVALID_VALUE",
-            Self::CUFFT_INTERNAL_ERROR => "CUFFT_INTERNAL_ERROR",
-            Self::CUFFT_EXEC_FAILED => "CUFFT_EXEC_FAILED",
-            Self::CUFFT_SETUP_FAILED => "CUFFT_SETUP_FAILED",
-            Self::CUFFT_INVALID_SIZE => "CUFFT_INVALID_SIZE",
-            Self::CUFFT_UNALIGNED_DATA => "CUFFT_UNALIGNED_DATA",
-            Self::CUFFT_INVALID_DEVICE => "CUFFT_INVALID_DEVICE",
-            Self::CUFFT_NO_WORKSPACE => "CUFFT_NO_WORKSPACE",
-            Self::CUFFT_NOT_IMPLEMENTED => "CUFFT_NOT_IMPLEMENTED",
-            Self::CUFFT_NOT_SUPPORTED => "CUFFT_NOT_SUPPORTED",
-            Self::CUFFT_MISSING_DEPENDENCY => "CUFFT_MISSING_DEPENDENCY",
-            Self::CUFFT_NVRTC_FAILURE => "CUFFT_NVRTC_FAILURE",
-            Self::CUFFT_NVJITLINK_FAILURE => "CUFFT_NVJITLINK_FAILURE",
-            Self::CUFFT_NVSHMEM_FAILURE => "CUFFT_NVSHMEM_FAILURE",
-            Self(value) => return ::core::write!(formatter, "cufftResult({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftResult",
+            self.0.into(),
+            &[
+                (Self::CUFFT_SUCCESS.0 as i64, "CUFFT_SUCCESS"),
+                (Self::CUFFT_INVALID_PLAN.0 as i64, "CUFFT_INVALID_PLAN"),
+                (Self::CUFFT_ALLOC_FAILED.0 as i64, "CUFFT_ALLOC_FAILED"),
+                (Self::CUFFT_INVALID_TYPE.0 as i64, "CUFFT_INVALID_TYPE"),
+                (Self::CUFFT_INVALID_VALUE.0 as i64, "CUFFT_INVALID_VALUE"),
+                (Self::CUFFT_INTERNAL_ERROR.0 as i64, "CUFFT_INTERNAL_ERROR"),
+                (Self::CUFFT_EXEC_FAILED.0 as i64, "CUFFT_EXEC_FAILED"),
+                (Self::CUFFT_SETUP_FAILED.0 as i64, "CUFFT_SETUP_FAILED"),
+                (Self::CUFFT_INVALID_SIZE.0 as i64, "CUFFT_INVALID_SIZE"),
+                (Self::CUFFT_UNALIGNED_DATA.0 as i64, "CUFFT_UNALIGNED_DATA"),
+                (Self::CUFFT_INVALID_DEVICE.0 as i64, "CUFFT_INVALID_DEVICE"),
+                (Self::CUFFT_NO_WORKSPACE.0 as i64, "CUFFT_NO_WORKSPACE"),
+                (Self::CUFFT_NOT_IMPLEMENTED.0 as i64, "CUFFT_NOT_IMPLEMENTED"),
+                (Self::CUFFT_NOT_SUPPORTED.0 as i64, "CUFFT_NOT_SUPPORTED"),
+                (Self::CUFFT_MISSING_DEPENDENCY.0 as i64, "CUFFT_MISSING_DEPENDENCY"),
+                (Self::CUFFT_NVRTC_FAILURE.0 as i64, "CUFFT_NVRTC_FAILURE"),
+                (Self::CUFFT_NVJITLINK_FAILURE.0 as i64, "CUFFT_NVJITLINK_FAILURE"),
+                (Self::CUFFT_NVSHMEM_FAILURE.0 as i64, "CUFFT_NVSHMEM_FAILURE"),
+            ],
+        )
     }
 }
 pub use self::cufftResult_t as cufftResult;
@@ -210,16 +217,19 @@ impl cufftType_t {
 pub struct cufftType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_R2C => "CUFFT_R2C",
-            Self::CUFFT_C2R => "CUFFT_C2R",
-            Self::CUFFT_C2C => "CUFFT_C2C",
-            Self::CUFFT_D2Z => "CUFFT_D2Z",
-            Self::CUFFT_Z2D => "CUFFT_Z2D",
-            Self::CUFFT_Z2Z => "CUFFT_Z2Z",
-            Self(value) => return ::core::write!(formatter, "cufftType({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftType",
+            self.0.into(),
+            &[
+                (Self::CUFFT_R2C.0 as i64, "CUFFT_R2C"),
+                (Self::CUFFT_C2R.0 as i64, "CUFFT_C2R"),
+                (Self::CUFFT_C2C.0 as i64, "CUFFT_C2C"),
+                (Self::CUFFT_D2Z.0 as i64, "CUFFT_D2Z"),
+                (Self::CUFFT_Z2D.0 as i64, "CUFFT_Z2D"),
+                (Self::CUFFT_Z2Z.0 as i64, "CUFFT_Z2Z"),
+            ],
+        )
     }
 }
 pub use self::cufftType_t as cufftType;
@@ -231,13 +241,12 @@ impl cufftCompatibility_t {
 pub struct cufftCompatibility_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftCompatibility_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_COMPATIBILITY_FFTW_PADDING => "CUFFT_COMPATIBILITY_FFTW_PADDING",
-            Self(value) => {
-                return ::core::write!(formatter, "cufftCompatibility({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftCompatibility",
+            self.0.into(),
+            &[(Self::CUFFT_COMPATIBILITY_FFTW_PADDING.0 as i64, "CUFFT_COMPATIBILITY_FFTW_PADDING")],
+        )
     }
 }
 pub use self::cufftCompatibility_t as cufftCompatibility;
@@ -253,14 +262,20 @@ impl cufftProperty_t {
 pub struct cufftProperty_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftProperty_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT => "NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT",
-            Self::NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS => "NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS",
-            Self::NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY => "NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY",
-            Self::NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA => "NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA",
-            Self(value) => return ::core::write!(formatter, "cufftProperty({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftProperty",
+            self.0.into(),
+            &[
+                (Self::NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_PATIENT_JIT"),
+                (
+                    Self::NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS.0 as i64,
+                    "NVFFT_PLAN_PROPERTY_INT64_MAX_NUM_HOST_THREADS",
+                ),
+                (Self::NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_BLUESTEIN_ONLY"),
+                (Self::NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA.0 as i64, "NVFFT_PLAN_PROPERTY_INT64_DISABLE_FMA"),
+            ],
+        )
     }
 }
 pub use self::cufftProperty_t as cufftProperty;
@@ -273,12 +288,15 @@ impl libFormat_t {
 pub struct libFormat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libFormat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::LIB_FORMAT_CUFFT => "LIB_FORMAT_CUFFT",
-            Self::LIB_FORMAT_UNDEFINED => "LIB_FORMAT_UNDEFINED",
-            Self(value) => return ::core::write!(formatter, "libFormat({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "libFormat",
+            self.0.into(),
+            &[
+                (Self::LIB_FORMAT_CUFFT.0 as i64, "LIB_FORMAT_CUFFT"),
+                (Self::LIB_FORMAT_UNDEFINED.0 as i64, "LIB_FORMAT_UNDEFINED"),
+            ],
+        )
     }
 }
 pub use self::libFormat_t as libFormat;
@@ -347,20 +365,21 @@ impl cufftXtSubFormat_t {
 pub struct cufftXtSubFormat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtSubFormat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_XT_FORMAT_INPUT => "CUFFT_XT_FORMAT_INPUT",
-            Self::CUFFT_XT_FORMAT_OUTPUT => "CUFFT_XT_FORMAT_OUTPUT",
-            Self::CUFFT_XT_FORMAT_INPLACE => "CUFFT_XT_FORMAT_INPLACE",
-            Self::CUFFT_XT_FORMAT_INPLACE_SHUFFLED => "CUFFT_XT_FORMAT_INPLACE_SHUFFLED",
-            Self::CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED => "CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED",
-            Self::CUFFT_XT_FORMAT_DISTRIBUTED_INPUT => "CUFFT_XT_FORMAT_DISTRIBUTED_INPUT",
-            Self::CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT => "CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT",
-            Self::CUFFT_FORMAT_UNDEFINED => "CUFFT_FORMAT_UNDEFINED",
-            Self(value) => {
-                return ::core::write!(formatter, "cufftXtSubFormat({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftXtSubFormat",
+            self.0.into(),
+            &[
+                (Self::CUFFT_XT_FORMAT_INPUT.0 as i64, "CUFFT_XT_FORMAT_INPUT"),
+                (Self::CUFFT_XT_FORMAT_OUTPUT.0 as i64, "CUFFT_XT_FORMAT_OUTPUT"),
+                (Self::CUFFT_XT_FORMAT_INPLACE.0 as i64, "CUFFT_XT_FORMAT_INPLACE"),
+                (Self::CUFFT_XT_FORMAT_INPLACE_SHUFFLED.0 as i64, "CUFFT_XT_FORMAT_INPLACE_SHUFFLED"),
+                (Self::CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED.0 as i64, "CUFFT_XT_FORMAT_1D_INPUT_SHUFFLED"),
+                (Self::CUFFT_XT_FORMAT_DISTRIBUTED_INPUT.0 as i64, "CUFFT_XT_FORMAT_DISTRIBUTED_INPUT"),
+                (Self::CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT.0 as i64, "CUFFT_XT_FORMAT_DISTRIBUTED_OUTPUT"),
+                (Self::CUFFT_FORMAT_UNDEFINED.0 as i64, "CUFFT_FORMAT_UNDEFINED"),
+            ],
+        )
     }
 }
 pub use self::cufftXtSubFormat_t as cufftXtSubFormat;
@@ -375,14 +394,17 @@ impl cufftXtCopyType_t {
 pub struct cufftXtCopyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtCopyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_COPY_HOST_TO_DEVICE => "CUFFT_COPY_HOST_TO_DEVICE",
-            Self::CUFFT_COPY_DEVICE_TO_HOST => "CUFFT_COPY_DEVICE_TO_HOST",
-            Self::CUFFT_COPY_DEVICE_TO_DEVICE => "CUFFT_COPY_DEVICE_TO_DEVICE",
-            Self::CUFFT_COPY_UNDEFINED => "CUFFT_COPY_UNDEFINED",
-            Self(value) => return ::core::write!(formatter, "cufftXtCopyType({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftXtCopyType",
+            self.0.into(),
+            &[
+                (Self::CUFFT_COPY_HOST_TO_DEVICE.0 as i64, "CUFFT_COPY_HOST_TO_DEVICE"),
+                (Self::CUFFT_COPY_DEVICE_TO_HOST.0 as i64, "CUFFT_COPY_DEVICE_TO_HOST"),
+                (Self::CUFFT_COPY_DEVICE_TO_DEVICE.0 as i64, "CUFFT_COPY_DEVICE_TO_DEVICE"),
+                (Self::CUFFT_COPY_UNDEFINED.0 as i64, "CUFFT_COPY_UNDEFINED"),
+            ],
+        )
     }
 }
 pub use self::cufftXtCopyType_t as cufftXtCopyType;
@@ -395,14 +417,15 @@ impl cufftXtQueryType_t {
 pub struct cufftXtQueryType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtQueryType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_QUERY_1D_FACTORS => "CUFFT_QUERY_1D_FACTORS",
-            Self::CUFFT_QUERY_UNDEFINED => "CUFFT_QUERY_UNDEFINED",
-            Self(value) => {
-                return ::core::write!(formatter, "cufftXtQueryType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftXtQueryType",
+            self.0.into(),
+            &[
+                (Self::CUFFT_QUERY_1D_FACTORS.0 as i64, "CUFFT_QUERY_1D_FACTORS"),
+                (Self::CUFFT_QUERY_UNDEFINED.0 as i64, "CUFFT_QUERY_UNDEFINED"),
+            ],
+        )
     }
 }
 pub use self::cufftXtQueryType_t as cufftXtQueryType;
@@ -453,15 +476,16 @@ impl cufftXtWorkAreaPolicy_t {
 pub struct cufftXtWorkAreaPolicy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtWorkAreaPolicy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_WORKAREA_MINIMAL => "CUFFT_WORKAREA_MINIMAL",
-            Self::CUFFT_WORKAREA_USER => "CUFFT_WORKAREA_USER",
-            Self::CUFFT_WORKAREA_PERFORMANCE => "CUFFT_WORKAREA_PERFORMANCE",
-            Self(value) => {
-                return ::core::write!(formatter, "cufftXtWorkAreaPolicy({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftXtWorkAreaPolicy",
+            self.0.into(),
+            &[
+                (Self::CUFFT_WORKAREA_MINIMAL.0 as i64, "CUFFT_WORKAREA_MINIMAL"),
+                (Self::CUFFT_WORKAREA_USER.0 as i64, "CUFFT_WORKAREA_USER"),
+                (Self::CUFFT_WORKAREA_PERFORMANCE.0 as i64, "CUFFT_WORKAREA_PERFORMANCE"),
+            ],
+        )
     }
 }
 pub use self::cufftXtWorkAreaPolicy_t as cufftXtWorkAreaPolicy;
@@ -481,21 +505,22 @@ impl cufftXtCallbackType_t {
 pub struct cufftXtCallbackType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for cufftXtCallbackType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CUFFT_CB_LD_COMPLEX => "CUFFT_CB_LD_COMPLEX",
-            Self::CUFFT_CB_LD_COMPLEX_DOUBLE => "CUFFT_CB_LD_COMPLEX_DOUBLE",
-            Self::CUFFT_CB_LD_REAL => "CUFFT_CB_LD_REAL",
-            Self::CUFFT_CB_LD_REAL_DOUBLE => "CUFFT_CB_LD_REAL_DOUBLE",
-            Self::CUFFT_CB_ST_COMPLEX => "CUFFT_CB_ST_COMPLEX",
-            Self::CUFFT_CB_ST_COMPLEX_DOUBLE => "CUFFT_CB_ST_COMPLEX_DOUBLE",
-            Self::CUFFT_CB_ST_REAL => "CUFFT_CB_ST_REAL",
-            Self::CUFFT_CB_ST_REAL_DOUBLE => "CUFFT_CB_ST_REAL_DOUBLE",
-            Self::CUFFT_CB_UNDEFINED => "CUFFT_CB_UNDEFINED",
-            Self(value) => {
-                return ::core::write!(formatter, "cufftXtCallbackType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "cufftXtCallbackType",
+            self.0.into(),
+            &[
+                (Self::CUFFT_CB_LD_COMPLEX.0 as i64, "CUFFT_CB_LD_COMPLEX"),
+                (Self::CUFFT_CB_LD_COMPLEX_DOUBLE.0 as i64, "CUFFT_CB_LD_COMPLEX_DOUBLE"),
+                (Self::CUFFT_CB_LD_REAL.0 as i64, "CUFFT_CB_LD_REAL"),
+                (Self::CUFFT_CB_LD_REAL_DOUBLE.0 as i64, "CUFFT_CB_LD_REAL_DOUBLE"),
+                (Self::CUFFT_CB_ST_COMPLEX.0 as i64, "CUFFT_CB_ST_COMPLEX"),
+                (Self::CUFFT_CB_ST_COMPLEX_DOUBLE.0 as i64, "CUFFT_CB_ST_COMPLEX_DOUBLE"),
+                (Self::CUFFT_CB_ST_REAL.0 as i64, "CUFFT_CB_ST_REAL"),
+                (Self::CUFFT_CB_ST_REAL_DOUBLE.0 as i64, "CUFFT_CB_ST_REAL_DOUBLE"),
+                (Self::CUFFT_CB_UNDEFINED.0 as i64, "CUFFT_CB_UNDEFINED"),
+            ],
+        )
     }
 }
 pub use self::cufftXtCallbackType_t as cufftXtCallbackType;

@@ -73,20 +73,23 @@ impl ncclResult_t {
 pub struct ncclResult_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclResult_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclSuccess => "ncclSuccess",
-            Self::ncclUnhandledCudaError => "ncclUnhandledCudaError",
-            Self::ncclSystemError => "ncclSystemError",
-            Self::ncclInternalError => "ncclInternalError",
-            Self::ncclInvalidArgument => "ncclInvalidArgument",
-            Self::ncclInvalidUsage => "ncclInvalidUsage",
-            Self::ncclRemoteError => "ncclRemoteError",
-            Self::ncclInProgress => "ncclInProgress",
-            Self::ncclTimeout => "ncclTimeout",
-            Self::ncclNumResults => "ncclNumResults",
-            Self(value) => return ::core::write!(formatter, "ncclResult_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclResult_t",
+            self.0.into(),
+            &[
+                (Self::ncclSuccess.0 as i64, "ncclSuccess"),
+                (Self::ncclUnhandledCudaError.0 as i64, "ncclUnhandledCudaError"),
+                (Self::ncclSystemError.0 as i64, "ncclSystemError"),
+                (Self::ncclInternalError.0 as i64, "ncclInternalError"),
+                (Self::ncclInvalidArgument.0 as i64, "ncclInvalidArgument"),
+                (Self::ncclInvalidUsage.0 as i64, "ncclInvalidUsage"),
+                (Self::ncclRemoteError.0 as i64, "ncclRemoteError"),
+                (Self::ncclInProgress.0 as i64, "ncclInProgress"),
+                (Self::ncclTimeout.0 as i64, "ncclTimeout"),
+                (Self::ncclNumResults.0 as i64, "ncclNumResults"),
+            ],
+        )
     }
 }
 impl ncclHostCftMode_t {
@@ -100,16 +103,17 @@ impl ncclHostCftMode_t {
 pub struct ncclHostCftMode_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for ncclHostCftMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclHostCftDefault => "ncclHostCftDefault",
-            Self::ncclHostCftEnable => "ncclHostCftEnable",
-            Self::ncclHostCftDisable => "ncclHostCftDisable",
-            Self::ncclHostCftFallback => "ncclHostCftFallback",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclHostCftMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclHostCftMode_t",
+            self.0.into(),
+            &[
+                (Self::ncclHostCftDefault.0 as i64, "ncclHostCftDefault"),
+                (Self::ncclHostCftEnable.0 as i64, "ncclHostCftEnable"),
+                (Self::ncclHostCftDisable.0 as i64, "ncclHostCftDisable"),
+                (Self::ncclHostCftFallback.0 as i64, "ncclHostCftFallback"),
+            ],
+        )
     }
 }
 impl ncclNvlsHostMode_t {
@@ -124,17 +128,18 @@ impl ncclNvlsHostMode_t {
 pub struct ncclNvlsHostMode_t(pub ::core::ffi::c_int);
 impl ::core::fmt::Debug for ncclNvlsHostMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclNvlsHostModeDefault => "ncclNvlsHostModeDefault",
-            Self::ncclNvlsHostModeEnable => "ncclNvlsHostModeEnable",
-            Self::ncclNvlsHostModeDisableTransport => "ncclNvlsHostModeDisableTransport",
-            Self::ncclNvlsHostModeDisableSymmetricMultimem => "ncclNvlsHostModeDisableSymmetricMultimem",
-            Self::ncclNvlsHostModeDisable => "ncclNvlsHostModeDisable",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclNvlsHostMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclNvlsHostMode_t",
+            self.0.into(),
+            &[
+                (Self::ncclNvlsHostModeDefault.0 as i64, "ncclNvlsHostModeDefault"),
+                (Self::ncclNvlsHostModeEnable.0 as i64, "ncclNvlsHostModeEnable"),
+                (Self::ncclNvlsHostModeDisableTransport.0 as i64, "ncclNvlsHostModeDisableTransport"),
+                (Self::ncclNvlsHostModeDisableSymmetricMultimem.0 as i64, "ncclNvlsHostModeDisableSymmetricMultimem"),
+                (Self::ncclNvlsHostModeDisable.0 as i64, "ncclNvlsHostModeDisable"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -322,16 +327,17 @@ impl ncclCommMemStat_t {
 pub struct ncclCommMemStat_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclCommMemStat_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclStatGpuMemSuspend => "ncclStatGpuMemSuspend",
-            Self::ncclStatGpuMemSuspended => "ncclStatGpuMemSuspended",
-            Self::ncclStatGpuMemPersist => "ncclStatGpuMemPersist",
-            Self::ncclStatGpuMemTotal => "ncclStatGpuMemTotal",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclCommMemStat_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclCommMemStat_t",
+            self.0.into(),
+            &[
+                (Self::ncclStatGpuMemSuspend.0 as i64, "ncclStatGpuMemSuspend"),
+                (Self::ncclStatGpuMemSuspended.0 as i64, "ncclStatGpuMemSuspended"),
+                (Self::ncclStatGpuMemPersist.0 as i64, "ncclStatGpuMemPersist"),
+                (Self::ncclStatGpuMemTotal.0 as i64, "ncclStatGpuMemTotal"),
+            ],
+        )
     }
 }
 impl ncclRedOp_dummy_t {
@@ -342,13 +348,12 @@ impl ncclRedOp_dummy_t {
 pub struct ncclRedOp_dummy_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclRedOp_dummy_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclNumOps_dummy => "ncclNumOps_dummy",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclRedOp_dummy_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclRedOp_dummy_t",
+            self.0.into(),
+            &[(Self::ncclNumOps_dummy.0 as i64, "ncclNumOps_dummy")],
+        )
     }
 }
 impl ncclRedOp_t {
@@ -365,17 +370,20 @@ impl ncclRedOp_t {
 pub struct ncclRedOp_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclRedOp_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclSum => "ncclSum",
-            Self::ncclProd => "ncclProd",
-            Self::ncclMax => "ncclMax",
-            Self::ncclMin => "ncclMin",
-            Self::ncclAvg => "ncclAvg",
-            Self::ncclNumOps => "ncclNumOps",
-            Self::ncclMaxRedOp => "ncclMaxRedOp",
-            Self(value) => return ::core::write!(formatter, "ncclRedOp_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclRedOp_t",
+            self.0.into(),
+            &[
+                (Self::ncclSum.0 as i64, "ncclSum"),
+                (Self::ncclProd.0 as i64, "ncclProd"),
+                (Self::ncclMax.0 as i64, "ncclMax"),
+                (Self::ncclMin.0 as i64, "ncclMin"),
+                (Self::ncclAvg.0 as i64, "ncclAvg"),
+                (Self::ncclNumOps.0 as i64, "ncclNumOps"),
+                (Self::ncclMaxRedOp.0 as i64, "ncclMaxRedOp"),
+            ],
+        )
     }
 }
 impl ncclDataType_t {
@@ -403,23 +411,26 @@ impl ncclDataType_t {
 pub struct ncclDataType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclDataType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclInt8 => "ncclInt8",
-            Self::ncclUint8 => "ncclUint8",
-            Self::ncclInt32 => "ncclInt32",
-            Self::ncclUint32 => "ncclUint32",
-            Self::ncclInt64 => "ncclInt64",
-            Self::ncclUint64 => "ncclUint64",
-            Self::ncclFloat16 => "ncclFloat16",
-            Self::ncclFloat32 => "ncclFloat32",
-            Self::ncclFloat64 => "ncclFloat64",
-            Self::ncclBfloat16 => "ncclBfloat16",
-            Self::ncclFloat8e4m3 => "ncclFloat8e4m3",
-            Self::ncclFloat8e5m2 => "ncclFloat8e5m2",
-            Self::ncclNumTypes => "ncclNumTypes",
-            Self(value) => return ::core::write!(formatter, "ncclDataType_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclDataType_t",
+            self.0.into(),
+            &[
+                (Self::ncclInt8.0 as i64, "ncclInt8"),
+                (Self::ncclUint8.0 as i64, "ncclUint8"),
+                (Self::ncclInt32.0 as i64, "ncclInt32"),
+                (Self::ncclUint32.0 as i64, "ncclUint32"),
+                (Self::ncclInt64.0 as i64, "ncclInt64"),
+                (Self::ncclUint64.0 as i64, "ncclUint64"),
+                (Self::ncclFloat16.0 as i64, "ncclFloat16"),
+                (Self::ncclFloat32.0 as i64, "ncclFloat32"),
+                (Self::ncclFloat64.0 as i64, "ncclFloat64"),
+                (Self::ncclBfloat16.0 as i64, "ncclBfloat16"),
+                (Self::ncclFloat8e4m3.0 as i64, "ncclFloat8e4m3"),
+                (Self::ncclFloat8e5m2.0 as i64, "ncclFloat8e5m2"),
+                (Self::ncclNumTypes.0 as i64, "ncclNumTypes"),
+            ],
+        )
     }
 }
 impl ncclScalarResidence_t {
@@ -431,14 +442,15 @@ impl ncclScalarResidence_t {
 pub struct ncclScalarResidence_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclScalarResidence_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::ncclScalarDevice => "ncclScalarDevice",
-            Self::ncclScalarHostImmediate => "ncclScalarHostImmediate",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclScalarResidence_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclScalarResidence_t",
+            self.0.into(),
+            &[
+                (Self::ncclScalarDevice.0 as i64, "ncclScalarDevice"),
+                (Self::ncclScalarHostImmediate.0 as i64, "ncclScalarHostImmediate"),
+            ],
+        )
     }
 }
 #[repr(C)]
@@ -466,14 +478,15 @@ impl ncclEncryptionMode_t {
 pub struct ncclEncryptionMode_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for ncclEncryptionMode_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::NCCL_ENCRYPTION_MODE_NONE => "NCCL_ENCRYPTION_MODE_NONE",
-            Self::NCCL_ENCRYPTION_MODE_PSK => "NCCL_ENCRYPTION_MODE_PSK",
-            Self(value) => {
-                return ::core::write!(formatter, "ncclEncryptionMode_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "ncclEncryptionMode_t",
+            self.0.into(),
+            &[
+                (Self::NCCL_ENCRYPTION_MODE_NONE.0 as i64, "NCCL_ENCRYPTION_MODE_NONE"),
+                (Self::NCCL_ENCRYPTION_MODE_PSK.0 as i64, "NCCL_ENCRYPTION_MODE_PSK"),
+            ],
+        )
     }
 }
 #[repr(C)]

@@ -26,29 +26,32 @@ impl nvJitLinkResult {
 pub struct nvJitLinkResult(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvJitLinkResult {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::NVJITLINK_SUCCESS => "NVJITLINK_SUCCESS",
-            Self::NVJITLINK_ERROR_UNRECOGNIZED_OPTION => "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
-            Self::NVJITLINK_ERROR_MISSING_ARCH => "NVJITLINK_ERROR_MISSING_ARCH",
-            Self::NVJITLINK_ERROR_INVALID_INPUT => "NVJITLINK_ERROR_INVALID_INPUT",
-            Self::NVJITLINK_ERROR_PTX_COMPILE => "NVJITLINK_ERROR_PTX_COMPILE",
-            Self::NVJITLINK_ERROR_NVVM_COMPILE => "NVJITLINK_ERROR_NVVM_COMPILE",
-            Self::NVJITLINK_ERROR_INTERNAL => "NVJITLINK_ERROR_INTERNAL",
-            Self::NVJITLINK_ERROR_THREADPOOL => "NVJITLINK_ERROR_THREADPOOL",
-            Self::NVJITLINK_ERROR_UNRECOGNIZED_INPUT => "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
-            Self::NVJITLINK_ERROR_FINALIZE => "NVJITLINK_ERROR_FINALIZE",
-            Self::NVJITLINK_ERROR_NULL_INPUT => "NVJITLINK_ERROR_NULL_INPUT",
-            Self::NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS => "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
-            Self::NVJITLINK_ERROR_INCORRECT_INPUT_TYPE => "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
-            Self::NVJITLINK_ERROR_ARCH_MISMATCH => "NVJITLINK_ERROR_ARCH_MISMATCH",
-            Self::NVJITLINK_ERROR_OUTDATED_LIBRARY => "NVJITLINK_ERROR_OUTDATED_LIBRARY",
-            Self::NVJITLINK_ERROR_MISSING_FATBIN => "NVJITLINK_ERROR_MISSING_FATBIN",
-            Self::NVJITLINK_ERROR_UNRECOGNIZED_ARCH => "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
-            Self::NVJITLINK_ERROR_UNSUPPORTED_ARCH => "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
-            Self::NVJITLINK_ERROR_LTO_NOT_ENABLED => "NVJITLINK_ERROR_LTO_NOT_ENABLED",
-            Self(value) => return ::core::write!(formatter, "nvJitLinkResult({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "nvJitLinkResult",
+            self.0.into(),
+            &[
+                (Self::NVJITLINK_SUCCESS.0 as i64, "NVJITLINK_SUCCESS"),
+                (Self::NVJITLINK_ERROR_UNRECOGNIZED_OPTION.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_OPTION"),
+                (Self::NVJITLINK_ERROR_MISSING_ARCH.0 as i64, "NVJITLINK_ERROR_MISSING_ARCH"),
+                (Self::NVJITLINK_ERROR_INVALID_INPUT.0 as i64, "NVJITLINK_ERROR_INVALID_INPUT"),
+                (Self::NVJITLINK_ERROR_PTX_COMPILE.0 as i64, "NVJITLINK_ERROR_PTX_COMPILE"),
+                (Self::NVJITLINK_ERROR_NVVM_COMPILE.0 as i64, "NVJITLINK_ERROR_NVVM_COMPILE"),
+                (Self::NVJITLINK_ERROR_INTERNAL.0 as i64, "NVJITLINK_ERROR_INTERNAL"),
+                (Self::NVJITLINK_ERROR_THREADPOOL.0 as i64, "NVJITLINK_ERROR_THREADPOOL"),
+                (Self::NVJITLINK_ERROR_UNRECOGNIZED_INPUT.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_INPUT"),
+                (Self::NVJITLINK_ERROR_FINALIZE.0 as i64, "NVJITLINK_ERROR_FINALIZE"),
+                (Self::NVJITLINK_ERROR_NULL_INPUT.0 as i64, "NVJITLINK_ERROR_NULL_INPUT"),
+                (Self::NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS.0 as i64, "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS"),
+                (Self::NVJITLINK_ERROR_INCORRECT_INPUT_TYPE.0 as i64, "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE"),
+                (Self::NVJITLINK_ERROR_ARCH_MISMATCH.0 as i64, "NVJITLINK_ERROR_ARCH_MISMATCH"),
+                (Self::NVJITLINK_ERROR_OUTDATED_LIBRARY.0 as i64, "NVJITLINK_ERROR_OUTDATED_LIBRARY"),
+                (Self::NVJITLINK_ERROR_MISSING_FATBIN.0 as i64, "NVJITLINK_ERROR_MISSING_FATBIN"),
+                (Self::NVJITLINK_ERROR_UNRECOGNIZED_ARCH.0 as i64, "NVJITLINK_ERROR_UNRECOGNIZED_ARCH"),
+                (Self::NVJITLINK_ERROR_UNSUPPORTED_ARCH.0 as i64, "NVJITLINK_ERROR_UNSUPPORTED_ARCH"),
+                (Self::NVJITLINK_ERROR_LTO_NOT_ENABLED.0 as i64, "NVJITLINK_ERROR_LTO_NOT_ENABLED"),
+            ],
+        )
     }
 }
 impl nvJitLinkInputType {
@@ -67,21 +70,22 @@ impl nvJitLinkInputType {
 pub struct nvJitLinkInputType(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvJitLinkInputType {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::NVJITLINK_INPUT_NONE => "NVJITLINK_INPUT_NONE",
-            Self::NVJITLINK_INPUT_CUBIN => "NVJITLINK_INPUT_CUBIN",
-            Self::NVJITLINK_INPUT_PTX => "NVJITLINK_INPUT_PTX",
-            Self::NVJITLINK_INPUT_LTOIR => "NVJITLINK_INPUT_LTOIR",
-            Self::NVJITLINK_INPUT_FATBIN => "NVJITLINK_INPUT_FATBIN",
-            Self::NVJITLINK_INPUT_OBJECT => "NVJITLINK_INPUT_OBJECT",
-            Self::NVJITLINK_INPUT_LIBRARY => "NVJITLINK_INPUT_LIBRARY",
-            Self::NVJITLINK_INPUT_INDEX => "NVJITLINK_INPUT_INDEX",
-            Self::NVJITLINK_INPUT_ANY => "NVJITLINK_INPUT_ANY",
-            Self(value) => {
-                return ::core::write!(formatter, "nvJitLinkInputType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "nvJitLinkInputType",
+            self.0.into(),
+            &[
+                (Self::NVJITLINK_INPUT_NONE.0 as i64, "NVJITLINK_INPUT_NONE"),
+                (Self::NVJITLINK_INPUT_CUBIN.0 as i64, "NVJITLINK_INPUT_CUBIN"),
+                (Self::NVJITLINK_INPUT_PTX.0 as i64, "NVJITLINK_INPUT_PTX"),
+                (Self::NVJITLINK_INPUT_LTOIR.0 as i64, "NVJITLINK_INPUT_LTOIR"),
+                (Self::NVJITLINK_INPUT_FATBIN.0 as i64, "NVJITLINK_INPUT_FATBIN"),
+                (Self::NVJITLINK_INPUT_OBJECT.0 as i64, "NVJITLINK_INPUT_OBJECT"),
+                (Self::NVJITLINK_INPUT_LIBRARY.0 as i64, "NVJITLINK_INPUT_LIBRARY"),
+                (Self::NVJITLINK_INPUT_INDEX.0 as i64, "NVJITLINK_INPUT_INDEX"),
+                (Self::NVJITLINK_INPUT_ANY.0 as i64, "NVJITLINK_INPUT_ANY"),
+            ],
+        )
     }
 }
 #[repr(C)]

@@ -29,31 +29,38 @@ impl nvrtcResult {
 pub struct nvrtcResult(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for nvrtcResult {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::NVRTC_SUCCESS => "NVRTC_SUCCESS",
-            Self::NVRTC_ERROR_OUT_OF_MEMORY => "NVRTC_ERROR_OUT_OF_MEMORY",
-            Self::NVRTC_ERROR_PROGRAM_CREATION_FAILURE => "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
-            Self::NVRTC_ERROR_INVALID_INPUT => "NVRTC_ERROR_INVALID_INPUT",
-            Self::NVRTC_ERROR_INVALID_PROGRAM => "NVRTC_ERROR_INVALID_PROGRAM",
-            Self::NVRTC_ERROR_INVALID_OPTION => "NVRTC_ERROR_INVALID_OPTION",
-            Self::NVRTC_ERROR_COMPILATION => "NVRTC_ERROR_COMPILATION",
-            Self::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE => "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
-            Self::NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION => {
-                "NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"
-            }
-            Self::NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION => "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
-            Self::NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID => "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
-            Self::NVRTC_ERROR_INTERNAL_ERROR => "NVRTC_ERROR_INTERNAL_ERROR",
-            Self::NVRTC_ERROR_TIME_FILE_WRITE_FAILED => "NVRTC_ERROR_TIME_FILE_WRITE_FAILED",
-            Self::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED",
-            Self::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED",
-            Self::NVRTC_ERROR_PCH_CREATE => "NVRTC_ERROR_PCH_CREATE",
-            Self::NVRTC_ERROR_CANCELLED => "NVRTC_ERROR_CANCELLED",
-            Self::NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED => "NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED",
-            Self::NVRTC_ERROR_BUSY => "NVRTC_ERROR_BUSY",
-            Self(value) => return ::core::write!(formatter, "nvrtcResult({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "nvrtcResult",
+            self.0.into(),
+            &[
+                (Self::NVRTC_SUCCESS.0 as i64, "NVRTC_SUCCESS"),
+                (Self::NVRTC_ERROR_OUT_OF_MEMORY.0 as i64, "NVRTC_ERROR_OUT_OF_MEMORY"),
+                (Self::NVRTC_ERROR_PROGRAM_CREATION_FAILURE.0 as i64, "NVRTC_ERROR_PROGRAM_CREATION_FAILURE"),
+                (Self::NVRTC_ERROR_INVALID_INPUT.0 as i64, "NVRTC_ERROR_INVALID_INPUT"),
+                (Self::NVRTC_ERROR_INVALID_PROGRAM.0 as i64, "NVRTC_ERROR_INVALID_PROGRAM"),
+                (Self::NVRTC_ERROR_INVALID_OPTION.0 as i64, "NVRTC_ERROR_INVALID_OPTION"),
+                (Self::NVRTC_ERROR_COMPILATION.0 as i64, "NVRTC_ERROR_COMPILATION"),
+                (Self::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE.0 as i64, "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE"),
+                (
+                    Self::NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION.0 as i64,
+                    "NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION",
+                ),
+                (
+                    Self::NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION.0 as i64,
+                    "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
+                ),
+                (Self::NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID.0 as i64, "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID"),
+                (Self::NVRTC_ERROR_INTERNAL_ERROR.0 as i64, "NVRTC_ERROR_INTERNAL_ERROR"),
+                (Self::NVRTC_ERROR_TIME_FILE_WRITE_FAILED.0 as i64, "NVRTC_ERROR_TIME_FILE_WRITE_FAILED"),
+                (Self::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED.0 as i64, "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED"),
+                (Self::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED.0 as i64, "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED"),
+                (Self::NVRTC_ERROR_PCH_CREATE.0 as i64, "NVRTC_ERROR_PCH_CREATE"),
+                (Self::NVRTC_ERROR_CANCELLED.0 as i64, "NVRTC_ERROR_CANCELLED"),
+                (Self::NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED.0 as i64, "NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED"),
+                (Self::NVRTC_ERROR_BUSY.0 as i64, "NVRTC_ERROR_BUSY"),
+            ],
+        )
     }
 }
 #[repr(C)]

@@ -16,15 +16,16 @@ impl libraryPropertyType_t {
 pub struct libraryPropertyType_t(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for libraryPropertyType_t {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::MAJOR_VERSION => "MAJOR_VERSION",
-            Self::MINOR_VERSION => "MINOR_VERSION",
-            Self::PATCH_LEVEL => "PATCH_LEVEL",
-            Self(value) => {
-                return ::core::write!(formatter, "libraryPropertyType({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "libraryPropertyType",
+            self.0.into(),
+            &[
+                (Self::MAJOR_VERSION.0 as i64, "MAJOR_VERSION"),
+                (Self::MINOR_VERSION.0 as i64, "MINOR_VERSION"),
+                (Self::PATCH_LEVEL.0 as i64, "PATCH_LEVEL"),
+            ],
+        )
     }
 }
 pub use self::libraryPropertyType_t as libraryPropertyType;
@@ -48,23 +49,26 @@ impl curandStatus {
 pub struct curandStatus(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandStatus {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CURAND_STATUS_SUCCESS => "CURAND_STATUS_SUCCESS",
-            Self::CURAND_STATUS_VERSION_MISMATCH => "CURAND_STATUS_VERSION_MISMATCH",
-            Self::CURAND_STATUS_NOT_INITIALIZED => "CURAND_STATUS_NOT_INITIALIZED",
-            Self::CURAND_STATUS_ALLOCATION_FAILED => "CURAND_STATUS_ALLOCATION_FAILED",
-            Self::CURAND_STATUS_TYPE_ERROR => "CURAND_STATUS_TYPE_ERROR",
-            Self::CURAND_STATUS_OUT_OF_RANGE => "CURAND_STATUS_OUT_OF_RANGE",
-            Self::CURAND_STATUS_LENGTH_NOT_MULTIPLE => "CURAND_STATUS_LENGTH_NOT_MULTIPLE",
-            Self::CURAND_STATUS_DOUBLE_PRECISION_REQUIRED => "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED",
-            Self::CURAND_STATUS_LAUNCH_FAILURE => "CURAND_STATUS_LAUNCH_FAILURE",
-            Self::CURAND_STATUS_PREEXISTING_FAILURE => "CURAND_STATUS_PREEXISTING_FAILURE",
-            Self::CURAND_STATUS_INITIALIZATION_FAILED => "CURAND_STATUS_INITIALIZATION_FAILED",
-            Self::CURAND_STATUS_ARCH_MISMATCH => "CURAND_STATUS_ARCH_MISMATCH",
-            Self::CURAND_STATUS_INTERNAL_ERROR => "CURAND_STATUS_INTERNAL_ERROR",
-            Self(value) => return ::core::write!(formatter, "curandStatus_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "curandStatus_t",
+            self.0.into(),
+            &[
+                (Self::CURAND_STATUS_SUCCESS.0 as i64, "CURAND_STATUS_SUCCESS"),
+                (Self::CURAND_STATUS_VERSION_MISMATCH.0 as i64, "CURAND_STATUS_VERSION_MISMATCH"),
+                (Self::CURAND_STATUS_NOT_INITIALIZED.0 as i64, "CURAND_STATUS_NOT_INITIALIZED"),
+                (Self::CURAND_STATUS_ALLOCATION_FAILED.0 as i64, "CURAND_STATUS_ALLOCATION_FAILED"),
+                (Self::CURAND_STATUS_TYPE_ERROR.0 as i64, "CURAND_STATUS_TYPE_ERROR"),
+                (Self::CURAND_STATUS_OUT_OF_RANGE.0 as i64, "CURAND_STATUS_OUT_OF_RANGE"),
+                (Self::CURAND_STATUS_LENGTH_NOT_MULTIPLE.0 as i64, "CURAND_STATUS_LENGTH_NOT_MULTIPLE"),
+                (Self::CURAND_STATUS_DOUBLE_PRECISION_REQUIRED.0 as i64, "CURAND_STATUS_DOUBLE_PRECISION_REQUIRED"),
+                (Self::CURAND_STATUS_LAUNCH_FAILURE.0 as i64, "CURAND_STATUS_LAUNCH_FAILURE"),
+                (Self::CURAND_STATUS_PREEXISTING_FAILURE.0 as i64, "CURAND_STATUS_PREEXISTING_FAILURE"),
+                (Self::CURAND_STATUS_INITIALIZATION_FAILED.0 as i64, "CURAND_STATUS_INITIALIZATION_FAILED"),
+                (Self::CURAND_STATUS_ARCH_MISMATCH.0 as i64, "CURAND_STATUS_ARCH_MISMATCH"),
+                (Self::CURAND_STATUS_INTERNAL_ERROR.0 as i64, "CURAND_STATUS_INTERNAL_ERROR"),
+            ],
+        )
     }
 }
 pub use self::curandStatus as curandStatus_t;
@@ -87,22 +91,25 @@ impl curandRngType {
 pub struct curandRngType(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandRngType {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CURAND_RNG_TEST => "CURAND_RNG_TEST",
-            Self::CURAND_RNG_PSEUDO_DEFAULT => "CURAND_RNG_PSEUDO_DEFAULT",
-            Self::CURAND_RNG_PSEUDO_XORWOW => "CURAND_RNG_PSEUDO_XORWOW",
-            Self::CURAND_RNG_PSEUDO_MRG32K3A => "CURAND_RNG_PSEUDO_MRG32K3A",
-            Self::CURAND_RNG_PSEUDO_MTGP32 => "CURAND_RNG_PSEUDO_MTGP32",
-            Self::CURAND_RNG_PSEUDO_MT19937 => "CURAND_RNG_PSEUDO_MT19937",
-            Self::CURAND_RNG_PSEUDO_PHILOX4_32_10 => "CURAND_RNG_PSEUDO_PHILOX4_32_10",
-            Self::CURAND_RNG_QUASI_DEFAULT => "CURAND_RNG_QUASI_DEFAULT",
-            Self::CURAND_RNG_QUASI_SOBOL32 => "CURAND_RNG_QUASI_SOBOL32",
-            Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 => "CURAND_RNG_QUASI_SCRAMBLED_SOBOL32",
-            Self::CURAND_RNG_QUASI_SOBOL64 => "CURAND_RNG_QUASI_SOBOL64",
-            Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64 => "CURAND_RNG_QUASI_SCRAMBLED_SOBOL64",
-            Self(value) => return ::core::write!(formatter, "curandRngType_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "curandRngType_t",
+            self.0.into(),
+            &[
+                (Self::CURAND_RNG_TEST.0 as i64, "CURAND_RNG_TEST"),
+                (Self::CURAND_RNG_PSEUDO_DEFAULT.0 as i64, "CURAND_RNG_PSEUDO_DEFAULT"),
+                (Self::CURAND_RNG_PSEUDO_XORWOW.0 as i64, "CURAND_RNG_PSEUDO_XORWOW"),
+                (Self::CURAND_RNG_PSEUDO_MRG32K3A.0 as i64, "CURAND_RNG_PSEUDO_MRG32K3A"),
+                (Self::CURAND_RNG_PSEUDO_MTGP32.0 as i64, "CURAND_RNG_PSEUDO_MTGP32"),
+                (Self::CURAND_RNG_PSEUDO_MT19937.0 as i64, "CURAND_RNG_PSEUDO_MT19937"),
+                (Self::CURAND_RNG_PSEUDO_PHILOX4_32_10.0 as i64, "CURAND_RNG_PSEUDO_PHILOX4_32_10"),
+                (Self::CURAND_RNG_QUASI_DEFAULT.0 as i64, "CURAND_RNG_QUASI_DEFAULT"),
+                (Self::CURAND_RNG_QUASI_SOBOL32.0 as i64, "CURAND_RNG_QUASI_SOBOL32"),
+                (Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL32.0 as i64, "CURAND_RNG_QUASI_SCRAMBLED_SOBOL32"),
+                (Self::CURAND_RNG_QUASI_SOBOL64.0 as i64, "CURAND_RNG_QUASI_SOBOL64"),
+                (Self::CURAND_RNG_QUASI_SCRAMBLED_SOBOL64.0 as i64, "CURAND_RNG_QUASI_SCRAMBLED_SOBOL64"),
+            ],
+        )
     }
 }
 pub use self::curandRngType as curandRngType_t;
@@ -119,18 +126,19 @@ impl curandOrdering {
 pub struct curandOrdering(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandOrdering {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CURAND_ORDERING_PSEUDO_BEST => "CURAND_ORDERING_PSEUDO_BEST",
-            Self::CURAND_ORDERING_PSEUDO_DEFAULT => "CURAND_ORDERING_PSEUDO_DEFAULT",
-            Self::CURAND_ORDERING_PSEUDO_SEEDED => "CURAND_ORDERING_PSEUDO_SEEDED",
-            Self::CURAND_ORDERING_PSEUDO_LEGACY => "CURAND_ORDERING_PSEUDO_LEGACY",
-            Self::CURAND_ORDERING_PSEUDO_DYNAMIC => "CURAND_ORDERING_PSEUDO_DYNAMIC",
-            Self::CURAND_ORDERING_QUASI_DEFAULT => "CURAND_ORDERING_QUASI_DEFAULT",
-            Self(value) => {
-                return ::core::write!(formatter, "curandOrdering_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "curandOrdering_t",
+            self.0.into(),
+            &[
+                (Self::CURAND_ORDERING_PSEUDO_BEST.0 as i64, "CURAND_ORDERING_PSEUDO_BEST"),
+                (Self::CURAND_ORDERING_PSEUDO_DEFAULT.0 as i64, "CURAND_ORDERING_PSEUDO_DEFAULT"),
+                (Self::CURAND_ORDERING_PSEUDO_SEEDED.0 as i64, "CURAND_ORDERING_PSEUDO_SEEDED"),
+                (Self::CURAND_ORDERING_PSEUDO_LEGACY.0 as i64, "CURAND_ORDERING_PSEUDO_LEGACY"),
+                (Self::CURAND_ORDERING_PSEUDO_DYNAMIC.0 as i64, "CURAND_ORDERING_PSEUDO_DYNAMIC"),
+                (Self::CURAND_ORDERING_QUASI_DEFAULT.0 as i64, "CURAND_ORDERING_QUASI_DEFAULT"),
+            ],
+        )
     }
 }
 pub use self::curandOrdering as curandOrdering_t;
@@ -145,16 +153,23 @@ impl curandDirectionVectorSet {
 pub struct curandDirectionVectorSet(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandDirectionVectorSet {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CURAND_DIRECTION_VECTORS_32_JOEKUO6 => "CURAND_DIRECTION_VECTORS_32_JOEKUO6",
-            Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 => "CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6",
-            Self::CURAND_DIRECTION_VECTORS_64_JOEKUO6 => "CURAND_DIRECTION_VECTORS_64_JOEKUO6",
-            Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 => "CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6",
-            Self(value) => {
-                return ::core::write!(formatter, "curandDirectionVectorSet_t({})", value);
-            }
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "curandDirectionVectorSet_t",
+            self.0.into(),
+            &[
+                (Self::CURAND_DIRECTION_VECTORS_32_JOEKUO6.0 as i64, "CURAND_DIRECTION_VECTORS_32_JOEKUO6"),
+                (
+                    Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6.0 as i64,
+                    "CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6",
+                ),
+                (Self::CURAND_DIRECTION_VECTORS_64_JOEKUO6.0 as i64, "CURAND_DIRECTION_VECTORS_64_JOEKUO6"),
+                (
+                    Self::CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6.0 as i64,
+                    "CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6",
+                ),
+            ],
+        )
     }
 }
 pub use self::curandDirectionVectorSet as curandDirectionVectorSet_t;
@@ -217,24 +232,27 @@ impl curandMethod {
 pub struct curandMethod(pub ::core::ffi::c_uint);
 impl ::core::fmt::Debug for curandMethod {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-        let name = match *self {
-            Self::CURAND_CHOOSE_BEST => "CURAND_CHOOSE_BEST",
-            Self::CURAND_ITR => "CURAND_ITR",
-            Self::CURAND_KNUTH => "CURAND_KNUTH",
-            Self::CURAND_HITR => "CURAND_HITR",
-            Self::CURAND_M1 => "CURAND_M1",
-            Self::CURAND_M2 => "CURAND_M2",
-            Self::CURAND_BINARY_SEARCH => "CURAND_BINARY_SEARCH",
-            Self::CURAND_DISCRETE_GAUSS => "CURAND_DISCRETE_GAUSS",
-            Self::CURAND_REJECTION => "CURAND_REJECTION",
-            Self::CURAND_DEVICE_API => "CURAND_DEVICE_API",
-            Self::CURAND_FAST_REJECTION => "CURAND_FAST_REJECTION",
-            Self::CURAND_3RD => "CURAND_3RD",
-            Self::CURAND_DEFINITION => "CURAND_DEFINITION",
-            Self::CURAND_POISSON => "CURAND_POISSON",
-            Self(value) => return ::core::write!(formatter, "curandMethod_t({})", value),
-        };
-        formatter.write_str(name)
+        curium_driver::sys::write_enumerator(
+            formatter,
+            "curandMethod_t",
+            self.0.into(),
+            &[
+                (Self::CURAND_CHOOSE_BEST.0 as i64, "CURAND_CHOOSE_BEST"),
+                (Self::CURAND_ITR.0 as i64, "CURAND_ITR"),
+                (Self::CURAND_KNUTH.0 as i64, "CURAND_KNUTH"),
+                (Self::CURAND_HITR.0 as i64, "CURAND_HITR"),
+                (Self::CURAND_M1.0 as i64, "CURAND_M1"),
+                (Self::CURAND_M2.0 as i64, "CURAND_M2"),
+                (Self::CURAND_BINARY_SEARCH.0 as i64, "CURAND_BINARY_SEARCH"),
+                (Self::CURAND_DISCRETE_GAUSS.0 as i64, "CURAND_DISCRETE_GAUSS"),
+                (Self::CURAND_REJECTION.0 as i64, "CURAND_REJECTION"),
+                (Self::CURAND_DEVICE_API.0 as i64, "CURAND_DEVICE_API"),
+                (Self::CURAND_FAST_REJECTION.0 as i64, "CURAND_FAST_REJECTION"),
+                (Self::CURAND_3RD.0 as i64, "CURAND_3RD"),
+                (Self::CURAND_DEFINITION.0 as i64, "CURAND_DEFINITION"),
+                (Self::CURAND_POISSON.0 as i64, "CURAND_POISSON"),
+            ],
+        )
     }
 }
 pub use self::curandMethod as curandMethod_t;
