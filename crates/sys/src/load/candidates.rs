@@ -41,13 +41,23 @@ impl Machine<'_> {
     }
 
     /// Returns a path that is absolute on every Unix.
-    pub(super) fn absolute(&self, path: &str) -> PathBuf {
+    fn absolute(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
     /// Returns the toolkits that the environment names.
-    fn toolkits(&self) -> impl Iterator<Item = PathBuf> {
-        ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(|name| self.path(name))
+    fn toolkits(&self) -> Vec<PathBuf> {
+        self.paths(&["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"])
+    }
+
+    /// Returns the values of the environment variables that are set, as paths.
+    pub(super) fn paths(&self, variables: &[&str]) -> Vec<PathBuf> {
+        variables.iter().filter_map(|name| self.path(name)).collect()
+    }
+
+    /// Returns paths that are absolute on every Unix.
+    pub(super) fn absolutes(&self, paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(|path| self.absolute(path)).collect()
     }
 
     /// Returns the folders of the target below the root of a toolkit: servers with ARM processors (SBSA), Jetson, or x86-64.
@@ -64,42 +74,42 @@ impl Machine<'_> {
         if cfg!(windows) {
             return [r"bin\x64", "bin", r"Library\bin\x64", r"Library\bin"].map(PathBuf::from).into();
         }
-        ["lib64", "lib"].into_iter().map(PathBuf::from).chain(self.targets("lib")).collect()
+        [vec![PathBuf::from("lib64"), PathBuf::from("lib")], self.targets("lib")].concat()
     }
 
     /// Returns the folders in which drivers are installed and that the system's loader does not always search: WSL, NixOS, containers,
     /// Jetson.
     fn driver_folders(&self) -> Vec<PathBuf> {
-        let all = ["/usr/lib/wsl/lib", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"];
-        let jetson = ["/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra"];
-        let jetson = jetson.into_iter().filter(|_| self.architecture == "aarch64");
-        all.into_iter().chain(jetson).map(|folder| self.absolute(folder)).collect()
+        let mut folders = self.absolutes(&["/usr/lib/wsl/lib", "/run/opengl-driver/lib", "/usr/local/nvidia/lib64"]);
+        if self.architecture == "aarch64" {
+            folders.extend(self.absolutes(&["/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra"]));
+        }
+        folders
     }
 
     /// Returns the folders of toolkits and of Python packages.
     fn toolkit_folders(&self, packages: &[Package]) -> Vec<PathBuf> {
         let names = self.library_folders();
-        let in_toolkits = self.toolkits().flat_map(|toolkit| names.iter().map(move |name| toolkit.join(name)));
-        let in_toolkits: Vec<_> = in_toolkits.collect();
-        let system = ["/usr/local/cuda", "/opt/cuda"].into_iter().filter(|_| cfg!(not(windows)));
-        let in_system = system.flat_map(|toolkit| names.iter().map(move |name| self.absolute(toolkit).join(name)));
-        let others = ["/usr/lib64", "/usr/lib"].into_iter().filter(|_| cfg!(not(windows)));
-        let others = others.map(|folder| self.absolute(folder));
-        in_toolkits.into_iter().chain(self.in_packages(packages)).chain(in_system).chain(others).collect()
+        let mut folders = join_all(&self.toolkits(), &names);
+        folders.extend(self.in_packages(packages));
+        if cfg!(not(windows)) {
+            folders.extend(join_all(&self.absolutes(&["/usr/local/cuda", "/opt/cuda"]), &names));
+            folders.extend(self.absolutes(&["/usr/lib64", "/usr/lib"]));
+        }
+        folders
     }
 
     fn in_packages(&self, packages: &[Package]) -> Vec<PathBuf> {
-        let python = python::package_folders(self);
-        python.iter().flat_map(|folder| packages.iter().map(|package| folder.join(package.folder))).collect()
+        let folders: Vec<_> = packages.iter().map(|package| PathBuf::from(package.folder)).collect();
+        join_all(&python::package_folders(self), &folders)
     }
 
     fn include_folders(&self, packages: &[Package]) -> Vec<PathBuf> {
         let names = [vec![PathBuf::from("include")], self.targets("include")].concat();
-        let in_toolkits = self.toolkits().flat_map(|toolkit| names.iter().map(move |name| toolkit.join(name)));
-        let in_toolkits: Vec<_> = in_toolkits.collect();
-        let system = ["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"];
-        let system = system.map(|folder| self.absolute(folder));
-        in_toolkits.into_iter().chain(self.in_packages(packages)).chain(system).collect()
+        let mut folders = join_all(&self.toolkits(), &names);
+        folders.extend(self.in_packages(packages));
+        folders.extend(self.absolutes(&["/usr/local/cuda/include", "/opt/cuda/include", "/usr/include"]));
+        folders
     }
 }
 
@@ -136,9 +146,24 @@ impl Candidates {
 /// are opened in the system folder only.
 fn driver_paths(library: &LibraryDescription, machine: &Machine<'_>) -> Vec<PathBuf> {
     let Some((first, rest)) = library.files.split_first() else { return Vec::new() };
-    let folders = machine.driver_folders().into_iter().filter(|_| cfg!(not(windows)));
-    let in_folders = folders.map(|folder| folder.join(first));
-    core::iter::once(PathBuf::from(first)).chain(in_folders).chain(rest.iter().map(PathBuf::from)).collect()
+    let first = PathBuf::from(first);
+    let mut paths = vec![first.clone()];
+    if cfg!(not(windows)) {
+        paths.extend(join_all(&machine.driver_folders(), &[first]));
+    }
+    paths.extend(rest.iter().map(PathBuf::from));
+    paths
+}
+
+/// Returns each of the relative paths `names` below each of `folders`, those of the first folder first.
+///
+/// The paths are collected in vectors: adaptors of iterators, nested and with several sources, compile to many times the code.
+fn join_all(folders: &[PathBuf], names: &[PathBuf]) -> Vec<PathBuf> {
+    let mut paths = Vec::with_capacity(folders.len() * names.len());
+    for folder in folders {
+        paths.extend(names.iter().map(|name| folder.join(name)));
+    }
+    paths
 }
 
 /// Returns the folders of headers of the toolkits and of the Python `packages` on this machine, in the order in which libraries are

@@ -1,6 +1,5 @@
 //! The package folders of Python environments, which contain CUDA's libraries on many machines.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
@@ -11,33 +10,39 @@ use super::candidates::Machine;
 /// Returns the package folders of the active environments: the virtual or conda environment, the first `python3` in `PATH`, the user's
 /// and the system's.
 pub(super) fn package_folders(machine: &Machine<'_>) -> Vec<PathBuf> {
-    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|name| machine.path(name));
-    let interpreter = machine.path("PATH").map_or_else(Vec::new, |path| prefixes_in(path.as_os_str()));
-    let user = if cfg!(windows) {
+    let mut prefixes = machine.paths(&["VIRTUAL_ENV", "CONDA_PREFIX"]);
+    prefixes.extend(machine.path("PATH").map_or_else(Vec::new, |path| prefixes_in(path.as_os_str())));
+    prefixes.extend(if cfg!(windows) {
         machine.path("APPDATA").map(|data| data.join("Python"))
     } else {
         machine.path("HOME").map(|home| home.join(".local"))
-    };
-    let system = ["/usr/local", "/usr"].map(|prefix| machine.absolute(prefix));
-    let mut seen = BTreeSet::new();
-    let prefixes = environments.chain(interpreter).chain(user).chain(system);
-    prefixes.filter(|prefix| seen.insert(prefix.clone())).flat_map(|prefix| in_prefix(&prefix)).collect()
+    });
+    prefixes.extend(machine.absolutes(&["/usr/local", "/usr"]));
+    let mut folders = Vec::new();
+    for (index, prefix) in prefixes.iter().enumerate() {
+        if !prefixes[..index].contains(prefix) {
+            folders.extend(in_prefix(prefix));
+        }
+    }
+    folders
 }
 
 /// Returns the installation prefixes of the first `python3` in these folders: of the file, and of the target if it is a symbolic link.
 /// Relative folders are left out: the current directory is anyone's.
 fn prefixes_in(path: &OsStr) -> Vec<PathBuf> {
     let name = if cfg!(windows) { "python.exe" } else { "python3" };
-    let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
-    let Some(file) = folders.map(|folder| folder.join(name)).find(|file| file.is_file()) else {
-        return Vec::new();
-    };
-    let real = file.canonicalize().ok();
     let prefix = |file: &Path| {
         let folder = file.parent()?;
         Some(if cfg!(windows) { folder } else { folder.parent()? }.to_path_buf())
     };
-    [Some(file), real].into_iter().flatten().filter_map(|file| prefix(&file)).collect()
+    for folder in env::split_paths(path) {
+        let file = folder.join(name);
+        if folder.is_absolute() && file.is_file() {
+            let real = file.canonicalize().ok().and_then(|file| prefix(&file));
+            return prefix(&file).into_iter().chain(real).collect();
+        }
+    }
+    Vec::new()
 }
 
 /// Returns the package folders below `prefix`, those of the newest Python first.
@@ -49,8 +54,12 @@ fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
         versions_in(&prefix.join("lib"), "python3")
     };
     pythons.retain(|python| python.is_dir());
-    let packages = pythons.iter().flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.join(name)));
-    packages.filter(|folder| folder.is_dir()).collect()
+    let mut packages = Vec::new();
+    for python in pythons {
+        packages.extend([python.join("site-packages"), python.join("dist-packages")]);
+    }
+    packages.retain(|folder| folder.is_dir());
+    packages
 }
 
 /// Returns the folders in `folder` whose names begin with `name`, those of the newest minor version first: 12 is newer than 9. Debian's
