@@ -1,7 +1,5 @@
 //! [`Returned`]: errors that return the value consumed by the failed operation.
 
-use std::error::Error as _;
-
 use curium_driver::{Error, Function, Returned, Stream};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, copy};
 use curium_sim::{Config, Fault};
@@ -27,7 +25,7 @@ fn question_mark_converts_a_returned_value_into_the_error() {
         let stream = test.stream();
         let clone = stream.clone();
         let error = close(stream).expect_err("a clone exists");
-        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert_eq!(error.to_string(), "Stream::close: the stream is still in use");
         close(clone).expect("the other value was dropped");
     });
 }
@@ -43,14 +41,13 @@ fn returned_value_is_an_error_of_any_kind() {
 }
 
 #[test]
-fn returned_value_has_the_text_and_the_source_of_its_error() {
+fn returned_value_has_the_text_of_its_error() {
     on_driver(|test| {
         let stream = test.stream();
         let _clone = stream.clone();
         let returned = stream.close().expect_err("a clone exists");
         assert_eq!(returned.to_string(), returned.error.to_string());
         assert_eq!(format!("{returned:?}"), format!("{:?}", returned.error));
-        assert_eq!(returned.source().is_some(), returned.error.source().is_some());
     });
 }
 
@@ -59,7 +56,7 @@ fn returned_value_can_be_used_again() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u32, 2]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let Returned { value: buffer, error } = buffer.close().expect_err("the driver refuses once");
+        let Returned { value: buffer, error } = buffer.close().expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemFreeAsync));
         assert_eq!(buffer.to_vec().expect("the memory is still there"), [1, 2]);
         buffer.close().expect("the driver refused once only");

@@ -68,12 +68,8 @@ impl<T> fmt::Debug for Returned<T> {
     }
 }
 
-impl<T> std::error::Error for Returned<T> {
-    #[inline]
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.error.source()
-    }
-}
+/// Without a source: the text is that of the error, and no [`Error`] has a source.
+impl<T> std::error::Error for Returned<T> {}
 
 impl<T> From<Returned<T>> for Error {
     /// Drops the value. If its release failed, dropping it tries again.
