@@ -236,7 +236,6 @@ impl Context {
     /// The error of earlier work in the context, after the wait. An argument error, without a wait, while a [capture
     /// scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
-    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         capture_guard::refuse_wait("Context::synchronize")?;
         refuse_captures(self, "Context::synchronize")?;
@@ -259,7 +258,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuMemGetInfo")]
-    #[inline]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.entered(|driver| {
             let (mut free, mut total) = (0, 0);
@@ -338,7 +336,6 @@ impl AsRef<Driver> for Context {
 }
 
 /// Returns an argument error of `operation`, which would invalidate captures, if one is in progress in `context`.
-#[inline]
 fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
         return Ok(());

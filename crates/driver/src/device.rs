@@ -148,7 +148,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceTotalMem")]
-    #[inline]
     pub fn total_memory(&self) -> Result<usize> {
         let mut bytes = 0;
         // SAFETY: `bytes` is valid for writes.

@@ -176,7 +176,6 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetCount")]
-    #[inline]
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.

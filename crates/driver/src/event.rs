@@ -100,7 +100,6 @@ impl Event {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for [`EventFlags::INTERPROCESS`] without [`EventFlags::DISABLE_TIMING`].
     #[doc(alias = "cuEventCreate")]
-    #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -303,7 +302,6 @@ impl Event {
         self.shared.context.driver()
     }
 
-    #[inline]
     fn owning(context: &Context, raw: CUevent) -> Self {
         let shared = Shared { raw: Handle::new(raw), context: context.clone(), scope: AtomicU64::new(0) };
         Self { shared: Arc::new(shared) }
@@ -324,13 +322,17 @@ impl Event {
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the event is live, no other owner has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }
             .map_err(|error| error.about_handle("event", self.raw.raw(), self.context.device().as_raw()))?;
         self.raw.clear();
         Ok(())
+    }
+
+    /// Destroys the event and reports any error.
+    fn release(&mut self) {
+        release(|| self.destroy());
     }
 }
 
@@ -351,7 +353,7 @@ impl Drop for Shared {
     #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
-            release(|| self.destroy());
+            self.release();
         }
     }
 }

@@ -144,7 +144,6 @@ impl Stream {
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     #[doc(alias = "cuGreenCtxStreamCreate")]
-    #[inline]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
         if let Some(green) = context.green_raw()
             && context.driver().has(Function::cuGreenCtxStreamCreate)
@@ -212,7 +211,6 @@ impl Stream {
     /// # Errors
     ///
     /// As for [`Stream::synchronize`], except within a capture closure.
-    #[inline]
     pub fn drain(&self) -> Result<()> {
         self.expect_no_scope("Stream::synchronize")?;
         // SAFETY: the stream is live and belongs to this driver.
@@ -227,7 +225,6 @@ impl Stream {
     ///
     /// The error of earlier asynchronous work in the context.
     #[doc(alias = "cuStreamQuery")]
-    #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         self.expect_no_scope("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
@@ -355,7 +352,6 @@ pub(crate) fn finished(result: Result<()>) -> Result<bool> {
 
 impl Shared {
     /// Destroys the stream if it is owned and not destroyed yet.
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
@@ -393,7 +389,6 @@ impl fmt::Debug for Stream {
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

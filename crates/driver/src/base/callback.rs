@@ -4,7 +4,6 @@
 //! unregistering returns, so closures are kept in a table. A callback clones the `Arc` of its closure from the table,
 //! and does nothing if it comes too late.
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use crate::base::release::{contain, is_exiting};
 
 /// The registered closures of one kind, by number.
 pub(crate) struct Callbacks<F: ?Sized> {
-    closures: Mutex<BTreeMap<usize, Arc<F>>>,
+    closures: Mutex<Vec<(usize, Arc<F>)>>,
     next: AtomicUsize,
 }
 
@@ -27,20 +26,24 @@ pub(crate) struct Number(usize);
 impl<F: ?Sized> Callbacks<F> {
     #[inline]
     pub(crate) const fn new() -> Self {
-        Self { closures: Mutex::new(BTreeMap::new()), next: AtomicUsize::new(1) }
+        Self { closures: Mutex::new(Vec::new()), next: AtomicUsize::new(1) }
     }
 
     #[inline]
     pub(crate) fn add(&self, closure: Arc<F>) -> Number {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.closures.lock().insert(number, closure);
+        self.closures.lock().push((number, closure));
         Number(number)
     }
 
     /// Removes a closure from the table. The closure is dropped without a lock held, since it may own anything.
     #[inline]
     pub(crate) fn forget(&self, number: Number) {
-        let closure = self.closures.lock().remove(&number.0);
+        let closure = {
+            let mut closures = self.closures.lock();
+            let index = closures.iter().position(|(other, _)| *other == number.0);
+            index.map(|index| closures.swap_remove(index))
+        };
         drop(closure);
     }
 
@@ -51,7 +54,12 @@ impl<F: ?Sized> Callbacks<F> {
         if is_exiting() {
             return;
         }
-        let closure = self.closures.lock().get(&data.addr()).cloned();
+        let closure = self
+            .closures
+            .lock()
+            .iter()
+            .find(|(number, _)| *number == data.addr())
+            .map(|(_, closure)| Arc::clone(closure));
         let Some(closure) = closure else { return };
         if !contain(move || call(&closure)) {
             tracing::error!("{what} panicked");

@@ -17,8 +17,7 @@ use crate::{Driver, Result};
 /// The error of `operation`, or an error returned by the driver if the mode cannot be set.
 #[inline]
 pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
-    let restore = RestoreMode { driver, before };
+    let restore = RestoreMode::relax(driver)?;
     let result = operation();
     let restored = restore.now();
     result.and_then(|value| restored.map(|()| value))
@@ -32,9 +31,8 @@ pub fn with_relaxed_capture_mode<T>(driver: &Driver, operation: impl FnOnce() ->
 /// CUDA: `cuThreadExchangeStreamCaptureMode`.
 #[inline]
 pub fn with_relaxed_capture_mode_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
-    let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
-    // If this fails, the thread stays in the relaxed mode, which forbids nothing.
-    let _restore = before.ok().map(|before| RestoreMode { driver, before });
+    // If restoring fails, the thread stays in the relaxed mode, which forbids nothing.
+    let _restore = RestoreMode::relax(driver).ok();
     operation()
 }
 
@@ -44,7 +42,13 @@ struct RestoreMode<'a> {
     before: CUstreamCaptureMode,
 }
 
-impl RestoreMode<'_> {
+impl<'a> RestoreMode<'a> {
+    /// Puts the thread in the relaxed mode.
+    fn relax(driver: &'a Driver) -> Result<Self> {
+        let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
+        Ok(Self { driver, before })
+    }
+
     fn now(self) -> Result<()> {
         let restored = exchange(self.driver, self.before);
         std::mem::forget(self);
@@ -59,7 +63,6 @@ impl Drop for RestoreMode<'_> {
 }
 
 /// Sets the mode of this thread and returns the previous one.
-#[inline]
 fn exchange(driver: &Driver, mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
     // SAFETY: `mode` is valid for reads and writes; the driver reads the new mode and writes the previous one.
     unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }?;

@@ -19,7 +19,6 @@ pub(crate) struct Entered<'a> {
 impl<'a> Entered<'a> {
     /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current, so the common case
     /// costs one query.
-    #[inline]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
             return Ok(Self { driver, pushed: false, _thread: PhantomData });
@@ -29,7 +28,6 @@ impl<'a> Entered<'a> {
 
     /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context set in its place is
     /// also popped.
-    #[inline]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
@@ -37,16 +35,19 @@ impl<'a> Entered<'a> {
     }
 
     /// Pops this context from the stack.
-    #[inline]
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
         // SAFETY: `popped` is valid for writes, and the context pushed by this value is on top of the stack.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
     }
+
+    /// Restores the previous context and reports any error.
+    fn leave(&self) {
+        release(|| self.pop());
+    }
 }
 
 /// Returns the handle of the calling thread's current context; null if none is current.
-#[inline]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();
     // SAFETY: `current` is valid for writes.
@@ -58,7 +59,7 @@ impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
         if self.pushed {
-            release(|| self.pop());
+            self.leave();
         }
     }
 }

@@ -90,14 +90,12 @@ impl WeakStream {
 impl Shared {
     /// Records the point after all work of the stream for its weak references. The stream is about to be destroyed, and
     /// is still live.
-    #[inline]
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
         // If this fails, waiters wait for the whole context.
         *last.event.lock() = self.last_event().map(Arc::new).ok();
     }
 
-    #[inline]
     fn last_event(&self) -> Result<Event> {
         let event = Event::new(&self.context, EventFlags::DISABLE_TIMING)?;
         let driver: &Driver = &self.driver;

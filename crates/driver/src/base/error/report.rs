@@ -45,9 +45,9 @@ pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
 }
 
 /// An adaptor that writes a report on one line, for `#[error]` of `thiserror`.
-pub(crate) struct OneLine<'a, R>(pub(crate) &'a R);
+pub(crate) struct OneLine<'a>(pub(crate) &'a dyn Report);
 
-impl<R: Report> fmt::Display for OneLine<'_, R> {
+impl fmt::Display for OneLine<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.problem(formatter)?;
         for note in self.0.notes() {
@@ -60,7 +60,7 @@ impl<R: Report> fmt::Display for OneLine<'_, R> {
     }
 }
 
-pub(crate) fn debug(report: &impl Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(crate) fn debug(report: &dyn Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
     report.problem(formatter)?;
     for note in report.notes() {
         let label = match note {
