@@ -71,12 +71,14 @@ impl Driver {
     }
 }
 
-/// The flags that every context except created ones has, and those that only created ones keep.
+/// `CU_CTX_MAP_HOST`, which every context reports except those of `cuCtxCreate`.
 pub(super) const MAP_HOST: u32 = 8;
+/// The flags of core dumps, which only the contexts of `cuCtxCreate` report.
 pub(super) const COREDUMPS: u32 = 0x60;
 const USER_COREDUMP: u32 = 0x40;
 
-/// Returns the flags of a context that is created with these: a user-triggered core dump is reported as a core dump.
+/// Converts the flags that a context is created with to those that it reports: the flag of user-triggered core dumps is reported as that
+/// of core dumps.
 fn created_flags(flags: u32) -> u32 {
     if flags & USER_COREDUMP == 0 { flags } else { flags & !USER_COREDUMP | 0x20 }
 }
