@@ -20,7 +20,7 @@ macro_rules! cu {
 
 /// A simulator with a current context.
 fn simulator() -> Simulator {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut context: CUcontext = ptr::null_mut();
     assert_eq!(cu!(simulator, cuInit(0)), CUresult::CUDA_SUCCESS);
     assert_eq!(cu!(simulator, cuDevicePrimaryCtxRetain(&raw mut context, 0)), CUresult::CUDA_SUCCESS);

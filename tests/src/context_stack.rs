@@ -107,7 +107,7 @@ impl Drop for CreatedContext {
 fn current(driver: &Driver) -> CUcontext {
     let mut context = ptr::null_mut();
     // SAFETY: `context` is valid for writes.
-    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("the current context can be asked for");
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("the current context can be queried");
     context
 }
 

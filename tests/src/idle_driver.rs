@@ -17,7 +17,7 @@ const MEMORY: u64 = 1 << 24;
 /// Panics if no further simulator can be created.
 #[must_use]
 pub fn idle_driver() -> Driver {
-    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
     api.cuGraphLaunch = Some(launch_no_graph);
@@ -25,7 +25,7 @@ pub fn idle_driver() -> Driver {
     api.cuEventRecord = Some(record_nothing);
     api.cuStreamWaitEvent = Some(wait_for_nothing);
     // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
-    unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initialises")
+    unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
 }
 
 unsafe extern "C" fn launch_nothing(

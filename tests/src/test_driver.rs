@@ -101,9 +101,9 @@ fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
 fn simulated(mut config: Config) -> TestDriver {
     config.race_checks |= looks_for_races();
     config.unwritten_checks |= std::env::var_os("CURIUM_TEST_UNWRITTEN").is_some_and(|value| value == "1");
-    let simulator = Simulator::new(config).expect("a simulator can be made");
+    let simulator = Simulator::new(config).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
     TestDriver { driver, simulator: Some(simulator) }
 }
 
@@ -147,7 +147,7 @@ impl TestDriver {
     /// Panics if the driver call fails.
     #[must_use]
     pub fn stream(&self) -> Stream {
-        self.context().stream().expect("the context gives a stream")
+        self.context().stream().expect("a stream can be created")
     }
 
     /// Asserts the number of calls of `function` that `operation` makes, if the driver counts calls.

@@ -52,8 +52,8 @@ fn allocations(operation: impl FnOnce()) -> u64 {
 fn launch_allocates_nothing_on_one_stream_or_on_several() {
     let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
-    let saxpy = Library::from_ptx(&driver, kernels::SAXPY).expect("the PTX is right");
+    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
+    let saxpy = Library::from_ptx(&driver, kernels::SAXPY).expect("the PTX is valid");
     let saxpy = saxpy.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy").expect("the kernel is there");
     let x = DeviceBuffer::from_slice(&own, &[1.0; 256]).expect("memory suffices");
     let mut y = DeviceBuffer::from_slice(&own, &[2.0; 256]).expect("memory suffices");
@@ -77,15 +77,15 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
 fn launch_of_a_graph_allocates_nothing() {
     let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
+    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
     let buffer = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
-    let mut graph = Graph::new(&context).expect("a graph can be made");
+    let mut graph = Graph::new(&context).expect("a graph can be created");
     let fill = GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(2), 256);
     for _ in 0..20 {
         // SAFETY: the buffer has this length and outlives the launches, which are waited for.
         unsafe { graph.add_fill(&[], fill) }.expect("it fits");
     }
-    let mut exec = graph.instantiate().expect("the graph is sound");
+    let mut exec = graph.instantiate().expect("the graph is valid");
     let mut launch = || {
         exec.launch(&own).expect("it can be launched");
         exec.launch(&other).expect("it can be launched");
@@ -99,7 +99,7 @@ fn launch_of_a_graph_allocates_nothing() {
 fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_several() {
     let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
-    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
+    let [own, other] = [(); 2].map(|()| context.stream().expect("a stream can be created"));
     let x = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
     let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256]).expect("memory suffices");
     let graph = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
@@ -119,13 +119,13 @@ fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_se
 fn update_of_a_node_allocates_nothing() {
     let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
-    let fill = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is right");
+    let fill = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is valid");
     let fill = fill.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
-    let mut graph = Graph::new(&context).expect("a graph can be made");
+    let mut graph = Graph::new(&context).expect("a graph can be created");
     let arguments = |value: u32| (DevicePointer::from_raw(0), value, 0);
     // SAFETY: the kernel writes the number of words in its argument, which is zero.
     let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }.expect("it fits");
-    let mut exec = graph.instantiate().expect("the graph is sound");
+    let mut exec = graph.instantiate().expect("the graph is valid");
     let mut update = |value| {
         // SAFETY: as above.
         unsafe { exec.set_kernel(&node, arguments(value)) }.expect("it fits");

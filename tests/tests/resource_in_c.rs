@@ -68,7 +68,7 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         let (context, stream) = (test.context(), test.stream());
         let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
         let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_options(&context, &options).expect("a resource can be made");
+        let cache = CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(cache.clone(), &context);
         // SAFETY: the table was not released, and the stream is live.
         assert_eq!(unsafe { use_resource(&raw const table, stream.as_raw(), 5000) }, 0);
@@ -80,7 +80,7 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
         assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
         // SAFETY: the C functions forward to those of the cache, from any thread, and the table has no other owner.
-        let resource = unsafe { ExternalResource::from_table(made) }.expect("the table is whole");
+        let resource = unsafe { ExternalResource::from_table(made) }.expect("the table is complete");
         let buffer = DeviceBuffer::from_slice_in(&stream, &[1, 2, 3], &resource).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         assert_eq!(cache.statistics().live_allocations(), 1);
@@ -102,6 +102,6 @@ fn refusal_is_a_code_in_c_and_leaves_nothing() {
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());
         // SAFETY: the table is not used from here on.
-        unsafe { table.release.expect("the table is whole")(table.context) };
+        unsafe { table.release.expect("the table is complete")(table.context) };
     });
 }

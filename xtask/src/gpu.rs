@@ -157,13 +157,13 @@ mod tests {
 
     /// Creates a bundle of shell scripts, each given as its path and body.
     fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let files = programs.iter().map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
         for (path, text) in files.chain([("run.sh", SCRIPT.to_owned())]) {
             let path = folder.path().join(path);
             fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is writable");
             fs::write(&path, text).expect("the folder is writable");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the test owns the file");
         }
         folder
     }

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn options_line_of_a_kernel_reaches_the_compiler() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("product.cu");
         let body = "extern \"C\" __global__ void product(float* x) { *x = *x * x[1] + x[2]; }\n";
         let nvrtc = nvrtc();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn kernel_that_names_an_architecture_is_compiled_for_it() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("newer.cu");
         fs::write(&path, "// nvrtc: --gpu-architecture=compute_90\nextern \"C\" __global__ void newer() {}\n")
             .expect("the folder is writable");

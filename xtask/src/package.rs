@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn package_with_another_checksum_is_refused() {
-        let wheel = tempfile::NamedTempFile::new().expect("a file can be made");
+        let wheel = tempfile::NamedTempFile::new().expect("a file can be created");
         let package = Package { sha256: "0".repeat(64), ..package() };
         let message = package.verify(wheel.path()).expect_err("no file has this checksum").to_string();
         assert!(message.contains("has sha256 e3b0c44298fc1c14"), "{message}");
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn headers_with_another_checksum_are_refused() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let package = Package { headers: Some("0".repeat(64)), ..package() };
         fs::write(folder.path().join("a.h"), "").expect("the folder is writable");
         let message = package.verify_headers(folder.path()).expect_err("no file has this checksum").to_string();

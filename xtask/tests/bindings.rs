@@ -29,7 +29,7 @@ fn newest_header() -> String {
 
 /// Creates a folder with this `cuda.h` and the driver's other headers.
 fn folder_with(header: &str) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let newest = newest_path();
     for file in fs::read_dir(newest.parent().expect("a file lies in a folder")).expect("the folder is readable") {
         let file = file.expect("the folder is readable");
@@ -61,7 +61,7 @@ fn assert_names(output: &Output, difference: &str) {
 /// Copies the generated files, with `from` in `file` replaced by `to`.
 fn changed_files(file: &str, from: &str, to: &str) -> TempDir {
     let generated = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/sys/src/generated");
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     for name in ["types.rs", "functions.rs", "removed.rs"] {
         let mut text = fs::read_to_string(generated.join(name)).expect("the generated file is readable");
         if name == file {
@@ -179,7 +179,7 @@ fn removed_constant_that_is_not_ours_is_named() {
 
 #[test]
 fn empty_cache_without_a_network_is_a_clear_error() {
-    let cache = tempfile::tempdir().expect("a folder can be made");
+    let cache = tempfile::tempdir().expect("a folder can be created");
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["bindings", "header"]).env("CURIUM_CUDA_CACHE", cache.path());
     // Without an index or a folder of packages, pip works offline.

@@ -23,7 +23,7 @@ fn table_notes_that_simulated_times_are_not_those_of_hardware() {
 
 #[test]
 fn pictures_are_drawn_of_what_was_measured_only() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("pictures");
     let to = path.to_str().expect("the path is text");
     assert_eq!(bench(&["allocate/live", "--rounds", "2", "--svg", to]).0, Some(0));
@@ -38,7 +38,7 @@ fn pictures_are_drawn_of_what_was_measured_only() {
 
 #[test]
 fn memory_is_measured_as_a_whole_and_written_as_tables() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("memory.md");
     let (code, stdout, stderr) =
         bench(&["memory", "--rounds", "1", "--json", "--markdown", path.to_str().expect("the path is text")]);

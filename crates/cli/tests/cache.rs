@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn empty_cache_is_shown_with_its_folder() {
-    let parent = tempfile::tempdir().expect("a folder can be made");
+    let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     let output = cache(&folder, "show");
     assert_eq!(text(&output.stdout), format!("{}: nothing\nat most 1.0 GiB\n", folder.display()));
@@ -25,7 +25,7 @@ fn empty_cache_is_shown_with_its_folder() {
 
 #[test]
 fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
-    let parent = tempfile::tempdir().expect("a folder can be made");
+    let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     fs::DirBuilder::new().mode(0o700).create(&folder).expect("the folder is writable");
     fs::write(folder.join("0.entry"), [0; 2048]).expect("the folder is writable");
@@ -38,7 +38,7 @@ fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
 
 #[test]
 fn cache_that_others_may_use_is_an_error_with_what_to_do() {
-    let parent = tempfile::tempdir().expect("a folder can be made");
+    let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     fs::create_dir(&folder).expect("the folder is writable");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("it is ours");

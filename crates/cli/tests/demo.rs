@@ -21,7 +21,7 @@ struct Outcome {
 
 impl Place {
     fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder can be made") }
+        Self { folder: tempfile::tempdir().expect("a folder can be created") }
     }
 
     /// Returns the path of a driver that does not exist.

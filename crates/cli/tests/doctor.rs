@@ -22,7 +22,7 @@ fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outc
 }
 
 fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("a folder can be made")
+    tempfile::tempdir().expect("a folder can be created")
 }
 
 #[test]

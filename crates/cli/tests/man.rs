@@ -18,7 +18,7 @@ fn page_of_the_program_names_its_commands() {
 
 #[test]
 fn folder_gets_a_page_for_every_command_with_its_exit_codes() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let to = folder.path().join("man1");
     assert!(man(&["--folder", to.to_str().expect("the path is text")]).status.success());
     for page in ["curium.1", "curium-demo.1", "curium-doctor.1", "curium-cache-show.1"] {

@@ -27,7 +27,7 @@ fn log() -> String {
 
 #[test]
 fn log_is_drawn_and_summed_up() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     fs::write(folder.path().join("a.log"), log()).expect("the log can be written");
     let (code, stdout, stderr) = mem(folder.path(), &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
@@ -48,7 +48,7 @@ fn log_is_drawn_and_summed_up() {
 
 #[test]
 fn invalid_log_is_an_error_with_the_line() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
     fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
     for (arguments, expected) in [

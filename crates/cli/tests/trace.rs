@@ -16,7 +16,7 @@ fn trace(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn program_that_uses_curium_is_traced_with_its_exit_code() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let demo = [CURIUM, "demo", "--device", "sim", "--width", "8", "--height", "8"];
     let (code, stderr) = trace(folder.path(), &[&["--device", "gpu", "-o", "t.json", "--"], &demo[..]].concat());
     assert_eq!(code, Some(0), "{stderr}");
@@ -35,7 +35,7 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
 
 #[test]
 fn program_without_a_call_is_an_error_with_a_hint() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--help"]);
     assert_eq!(code, Some(1));
     assert!(stderr.contains("made no traceable call") && stderr.contains("--device sim"), "{stderr}");
@@ -44,7 +44,7 @@ fn program_without_a_call_is_an_error_with_a_hint() {
 
 #[test]
 fn program_or_simulator_that_is_not_there_is_named() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"]);
     assert!(code == Some(1) && stderr.contains("./absent could not be started"), "{stderr}");
     let (code, stderr) = trace(folder.path(), &["--device", "sim", "--simulator", "none/libcuda.so.1", "--", CURIUM]);

@@ -15,7 +15,7 @@ const STEPS: usize = 12;
 
 fn losses(ranks: usize) -> Vec<f32> {
     let config = Config::new().with_devices(ranks as u32);
-    let driver = Simulator::new(config).expect("it can be made").driver::<Driver>().expect("it starts");
+    let driver = Simulator::new(config).expect("it can be created").driver::<Driver>().expect("it starts");
     let nccl = curium_sim_libraries::nccl();
     let id = UniqueId::new(&nccl).expect("it is simulated");
     let rank = &|rank: usize| {

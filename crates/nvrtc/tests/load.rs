@@ -18,7 +18,7 @@ fn load_error(path: &Path) -> Box<LoadError> {
 
 #[test]
 fn missing_file_is_named_with_what_to_do() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("libnvrtc.so.12");
     let error = load_error(&path);
     assert_eq!(error.attempts.len(), 1);
@@ -31,7 +31,7 @@ fn missing_file_is_named_with_what_to_do() {
 
 #[test]
 fn file_that_is_no_library_is_rejected() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("libnvrtc.so.12");
     fs::write(&path, "not a library").expect("the folder is writable");
     assert!(matches!(load_error(&path).attempts[0].rejection, Rejection::Unloadable { .. }));
@@ -58,7 +58,7 @@ fn chosen_folder_is_the_only_place_that_is_tried() {
         assert_eq!(error.attempts.len(), 3, "{error}");
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder can be made");
+    let folder = tempfile::tempdir().expect("a folder can be created");
     let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
     child.args(["--exact", "chosen_folder_is_the_only_place_that_is_tried"]).env(ROLE, "child");
     let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
@@ -77,7 +77,7 @@ fn packages_of_the_active_python_environment_are_searched() {
         assert!(error.to_string().contains("not found in"), "{error}");
         return;
     }
-    let environment = tempfile::tempdir().expect("a folder can be made");
+    let environment = tempfile::tempdir().expect("a folder can be created");
     let packages = environment.path().join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
     fs::create_dir_all(&packages).expect("the folder is writable");
     fs::write(packages.join("libnvrtc.so.12"), "not a library").expect("the folder is writable");

@@ -72,7 +72,7 @@ static OPTIONAL_IMAGE: std::sync::LazyLock<curium_driver::Image<'static>> =
 const ONE: fn() -> LaunchConfig = || LaunchConfig::new(1, 1);
 
 fn store<S: Signature>(test: &TestDriver, name: &str) -> Kernel<S> {
-    let library = Library::from_ptx(test.driver(), STORE).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), STORE).expect("the PTX is valid");
     library.kernel(name).expect("the library has the kernel")
 }
 
@@ -81,7 +81,7 @@ fn optional(test: &TestDriver) -> Optional {
 }
 
 fn saxpy(test: &TestDriver) -> Kernel<Untyped> {
-    let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
     library.untyped_kernel("saxpy").expect("the library has the kernel")
 }
 

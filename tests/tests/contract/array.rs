@@ -166,7 +166,7 @@ fn array_that_ends_waits_for_its_uses() {
         let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::new_1d(16));
         let array = Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
         let source = DeviceBuffer::from_slice(&other, &numbers(16)).expect("memory suffices");
-        let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&stream);
         array.copy_from_device(ArrayRegion::whole(shape), &source).expect("the lengths are equal");
         done.record(&stream).expect("an event can be recorded");
@@ -176,7 +176,7 @@ fn array_that_ends_waits_for_its_uses() {
             assert!(!end.is_finished(), "the array did not wait");
             gate.open();
         });
-        assert!(done.is_finished().expect("an event can be asked"));
+        assert!(done.is_finished().expect("an event can be queried"));
     });
 }
 
@@ -284,7 +284,7 @@ fn array_that_the_driver_does_not_destroy_is_given_back() {
         let array = Array::from_slice(&test.stream(), &[1_u8, 2, 3], ArrayShape::new_1d(3), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         simulator.inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (array, error) = array.close().expect_err("the driver refuses once").into_parts();
+        let (array, error) = array.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuArrayDestroy));
         assert_eq!(array.to_vec().expect("the array is still there"), [1, 2, 3]);
         simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));

@@ -19,7 +19,7 @@ use self::block::Block;
 
 fn caching(test: &TestDriver) -> CachingResource {
     CachingResource::with_options(&test.context(), &CachingOptions::new().with_cache(true))
-        .expect("a resource can be made")
+        .expect("a resource can be created")
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn blocks_of_all_sizes_hold_what_is_written_to_them() {
 fn block_that_spans_parts_of_a_grown_segment_is_one_piece() {
     on_driver(|test| {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
-        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
         let stream = test.stream();
         drop(Block::new(&resource, &stream, 2 << 20));
         stream.synchronize().expect("the stream works");
@@ -267,7 +267,7 @@ fn stream_of_another_context_is_refused() {
         let resource = caching(test);
         let context = test.device().create_context(curium_driver::ContextOptions::new());
         let context = context.expect("a context can be created");
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let error = resource.allocate(&stream, 16, 16).expect_err("the memory is another context's");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(error.to_string().starts_with("CachingResource::allocate: context mismatch (Stream("), "{error}");
@@ -278,7 +278,7 @@ fn stream_of_another_context_is_refused() {
 fn without_a_cache_every_allocation_goes_to_the_driver() {
     on_driver(|test| {
         let options = CachingOptions::new().with_cache(false);
-        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
         let stream = test.stream();
         for function in [Function::cuMemAllocAsync, Function::cuMemFreeAsync] {
             test.assert_calls(function, 3, || (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100))));
@@ -323,7 +323,7 @@ fn driver_without_virtual_memory_lends_segments_of_its_pool() {
 fn private_pool_queries_no_stream_and_keeps_its_memory() {
     on_driver(|test| {
         let (resource, stream, other) = (caching(test), test.stream(), test.stream());
-        let pool = resource.private_pool().expect("a pool can be made");
+        let pool = resource.private_pool().expect("a pool can be created");
         let address = Block::new(&pool, &stream, 24 << 20).address();
         for function in [Function::cuEventRecord, Function::cuEventQuery, Function::cuStreamQuery] {
             test.assert_calls(function, 0, || {
@@ -349,7 +349,7 @@ fn growth_that_fails_leaks_nothing() {
             let (resource, stream) = (caching(test), test.stream());
             let live = simulator.live_handles();
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-            let error = resource.allocate(&stream, 1, 1).expect_err("the driver refuses");
+            let error = resource.allocate(&stream, 1, 1).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function), "{error}");
             assert_eq!(simulator.live_handles(), live);
             drop(Block::new(&resource, &stream, 1));
@@ -363,7 +363,7 @@ fn trim_that_fails_keeps_what_is_still_mapped() {
         let (resource, stream) = (caching(test), test.stream());
         drop(Block::new(&resource, &stream, 1));
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = resource.trim(&stream, 0).expect_err("the driver refuses");
+        let error = resource.trim(&stream, 0).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(resource.statistics().free_bytes, 32 << 20);
         Block::new(&resource, &stream, 1 << 20).fill(1);
@@ -390,8 +390,8 @@ fn segments_as_large_as_the_address_space_are_as_large_as_possible() {
     on_simulator(Config::new().with_memory_budget(256 << 20), |test, _| {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(usize::MAX);
         let (context, stream) = (test.context(), test.stream());
-        let mapped = CachingResource::with_options(&context, &options).expect("a resource can be made");
-        let lent = CachingResource::with_upstream(&context, &options, SyncAlloc).expect("a resource can be made");
+        let mapped = CachingResource::with_options(&context, &options).expect("a resource can be created");
+        let lent = CachingResource::with_upstream(&context, &options, SyncAlloc).expect("a resource can be created");
         for resource in [mapped, lent] {
             let block = Block::new(&resource, &stream, 1 << 20);
             assert!(resource.statistics().reserved_bytes >= block.bytes as u64);

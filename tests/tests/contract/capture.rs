@@ -59,7 +59,7 @@ fn run(stream: &Stream, graph: CUgraph, times: usize) {
         // SAFETY: the executable is live; its nodes use only the test's own memory.
         unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("a graph can be launched");
     }
-    stream.synchronize().expect("a stream can be waited for");
+    stream.synchronize().expect("a stream can be synchronized");
     // SAFETY: the executable is live, and its launches are done.
     unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
 }
@@ -73,7 +73,7 @@ fn status(stream: &Stream) -> CUstreamCaptureStatus {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is live, and the status is valid for writes.
     unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) }
-        .expect("a stream can be asked");
+        .expect("a stream can be queried");
     status
 }
 
@@ -88,7 +88,7 @@ fn copy(stream: &Stream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Re
 }
 
 fn event(test: &TestDriver) -> Event {
-    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made")
+    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created")
 }
 
 fn record(event: &Event, stream: &Stream) -> Result<()> {
@@ -134,7 +134,7 @@ fn captured_work_is_done_when_its_graph_is_launched_and_not_before() {
             copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
             fill(&stream, address(&first), 9, 2).expect("a fill can be captured");
         });
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
         run(&stream, graph, 2);
         assert_eq!((values(&first), values(&second)), (vec![9, 9, 7, 7], vec![7; 4]));
@@ -174,7 +174,7 @@ fn copies_of_host_memory_read_and_write_it_at_each_launch() {
 fn captured_launch_keeps_the_arguments_that_it_had() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let kernel = library.kernel::<(CUdeviceptr, u32, u32)>("fill").expect("the library has the kernel");
         let graph = captured(&stream, || {
             for value in [3, 8] {

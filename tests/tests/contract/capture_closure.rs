@@ -30,7 +30,7 @@ const DOUBLE: &str =
 type Double = Kernel<(&'static mut [f32], u32)>;
 
 fn double(test: &TestDriver) -> Double {
-    let library = Library::from_ptx(test.driver(), DOUBLE).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), DOUBLE).expect("the PTX is valid");
     library.kernel("double").expect("the kernel is there")
 }
 
@@ -61,8 +61,8 @@ fn fill_that_the_graph_would_miss_is_refused_and_the_one_that_is_captured_gives_
             launch(&double, scope, &mut x)
         });
         let graph = graph.expect("both are captured");
-        assert_eq!(graph.nodes().expect("it can be asked").len(), 2);
-        let mut executable = graph.instantiate().expect("the graph is right");
+        assert_eq!(graph.nodes().expect("it can be queried").len(), 2);
+        let mut executable = graph.instantiate().expect("the graph is valid");
         for _ in 0..3 {
             executable.launch(&stream).expect("it can be launched");
         }
@@ -75,7 +75,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
     on_driver(|test| {
         let (context, stream, double) = (test.context(), test.stream(), double(test));
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");
-        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         event.record(&stream).expect("the stream is live");
         let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph may be empty");
         let scope_or_fork = "pass the capture scope or one of its forks";
@@ -98,7 +98,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             });
             launch(&double, &scope.fork()?, &mut x)
         });
-        assert_eq!(graph.expect("the fork is of the capture").nodes().expect("it can be asked").len(), 1);
+        assert_eq!(graph.expect("the fork is of the capture").nodes().expect("it can be queried").len(), 1);
         assert_eq!(x.to_vec().expect("the buffer can be read"), [2.0; LEN]);
     });
 }
@@ -117,7 +117,7 @@ fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
             launch(&double, outer, &mut x)?;
             launch(&double, outer, &mut x)
         });
-        assert_eq!(outer.expect("both are captured").nodes().expect("it can be asked").len(), 2);
+        assert_eq!(outer.expect("both are captured").nodes().expect("it can be queried").len(), 2);
     });
 }
 
@@ -146,7 +146,7 @@ fn dropping_and_closing_within_the_closure_is_no_work_of_the_graph_and_works() {
             drop(x);
             y.close().map_err(|returned| returned.error)
         });
-        assert!(graph.expect("neither is refused").nodes().expect("it can be asked").is_empty());
+        assert!(graph.expect("neither is refused").nodes().expect("it can be queried").is_empty());
     });
 }
 
@@ -181,7 +181,7 @@ fn closure_may_return_any_error_that_an_error_of_this_crate_becomes() {
         assert_refused(Err::<(), _>(error), "pass the capture scope");
         let boxed = Graph::capture(&context, |_| -> Result<(), Box<dyn std::error::Error>> { Err("text")? });
         assert_eq!(boxed.expect_err("the work fails").to_string(), "text");
-        let mut graph = Graph::new(&context).expect("a graph can be made");
+        let mut graph = Graph::new(&context).expect("a graph can be created");
         let failed = graph.capture_into(&[], |_| Err(Own::Other)).expect_err("the work fails");
         assert!(matches!(failed, Own::Other));
         let mut replays = curium_driver::GraphCache::new();

@@ -16,7 +16,7 @@ type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
 
 /// Returns a kernel that sets each element to a value.
 fn fill(test: &TestDriver) -> Fill {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
     let kernel = library.kernel("fill").expect("the kernel is there");
     // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
     unsafe { kernel.declare_safe() }
@@ -50,7 +50,7 @@ fn captured_work_runs_with_each_launch_and_not_before() {
             fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
             y.as_slice_mut().copy_from_device_on(scope, &x)
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
         assert_eq!((values(&x), values(&y)), (vec![1; LEN], vec![2; LEN]), "nothing has run");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!((values(&x), values(&y)), (vec![7; LEN], vec![7; LEN]));
@@ -77,7 +77,7 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
         assert_refused(failed, "was not recorded in that capture");
         let clone = clone.expect("the work was called");
         assert!(!clone.is_capturing().expect("the stream is live"));
-        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         clone.wait_event(&event).expect("it is a plain stream by now");
         fill.launch(&clone, config(), (&mut x, 9, LEN as u32)).expect("it is a plain stream by now");
         clone.synchronize().expect("the work runs");
@@ -97,9 +97,9 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
 fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
     on_driver(|test| {
         let (context, stream, fill) = (test.context(), test.stream(), fill(test));
-        let outside = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let outside = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         outside.record(&stream).expect("the stream is live");
-        let inside = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let inside = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         let mut x = buffer(&stream, 1);
         let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph may be empty");
         let graph = Graph::capture(&context, |scope| {
@@ -196,7 +196,7 @@ fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
             leaked = Some(other);
             Ok(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
         let mut leaked = leaked.expect("the work was called");
         assert_refused(leaked.as_slice_mut().fill_on(&stream, 1), "exists only while that graph runs");
         assert_refused(leaked.as_slice_mut().fill(1), "exists only while that graph runs");
@@ -252,7 +252,7 @@ fn replay_in_a_capture_is_a_part_of_it() {
         let graph = Graph::capture(&context, |scope| step(scope).map(|what| assert_eq!(what, "captured")));
         assert_eq!(step(&stream).expect("the work is right"), "launched");
         x.as_slice_mut().fill(0).expect("the owner may write");
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(values(&x), [7; LEN]);
     });

@@ -43,7 +43,7 @@ fn fault_of<S: Signature>(
     name: &str,
     launch: impl FnOnce(&Kernel<S>),
 ) -> Report {
-    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
     launch(&library.kernel(name).expect("the library has the kernel"));
     test.context().synchronize().expect_err("the kernel fails");
     simulator.reset_errors();
@@ -101,7 +101,7 @@ fn exchange(config: Config, barrier: &str) -> Vec<Report> {
         let stream = test.stream();
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
         let library =
-            Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier)).expect("the PTX is right");
+            Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier)).expect("the PTX is valid");
         let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 64 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }.expect("it launches");
@@ -145,7 +145,7 @@ fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
         let stream = test.stream();
         let mut out = DeviceBuffer::<u32>::zeroed(&stream, 32).expect("memory suffices");
         let text = EXCHANGE.replace("%thread, 32;", "%thread, 1;").replace("BARRIER", between);
-        let library = Library::from_ptx(test.driver(), &text).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), &text).expect("the PTX is valid");
         let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
         // SAFETY: the kernel writes one word for each of its 32 threads.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 32), (&mut out,)) }.expect("it launches");
@@ -180,7 +180,7 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
         let buffer = DeviceBuffer::<u32>::zeroed(&writer, 25).expect("memory suffices");
         let mut result = DeviceBuffer::<u32>::zeroed(&reader, 1).expect("memory suffices");
         test.context().synchronize().expect("the context works");
-        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
         let write = library.kernel::<(DevicePointer<u32>, u64, u32)>("write_at").expect("the library has the kernel");
         let read =
             library.kernel::<(DevicePointer<u32>, u64, &mut [u32])>("read_at").expect("the library has the kernel");
@@ -216,7 +216,7 @@ fn race_between_streams_names_both_kernels_and_streams_the_place_and_the_allocat
         assert!(text.contains(part) || other.contains(part), "{text} without {part}");
     }
     let event_between = |writer: &Stream, reader: &Stream| {
-        let event = Event::new(writer.context(), EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(writer.context(), EventFlags::empty()).expect("an event can be created");
         event.record(writer).expect("the event is recorded");
         reader.wait_event(&event).expect("the stream waits");
     };

@@ -44,14 +44,14 @@ fn context_is_retained_once_however_many_clones_there_are() {
 fn context_synchronize_waits_for_every_stream() {
     on_driver(|test| {
         let context = test.context();
-        let stream = context.stream().expect("a context gives a stream");
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let stream = context.stream().expect("a stream can be created");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        assert!(!event.is_finished().expect("an event can be asked"));
+        assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
         context.synchronize().expect("the context works");
-        assert!(event.is_finished().expect("an event can be asked"), "synchronize returned before the work was done");
+        assert!(event.is_finished().expect("an event can be queried"), "synchronize returned before the work was done");
     });
 }
 
@@ -64,7 +64,7 @@ fn context_synchronize_with_nothing_to_do_returns() {
 fn context_memory_shrinks_by_what_is_allocated() {
     on_simulator(Config::new().with_memory_budget(1 << 24), |test, _| {
         let context = test.context();
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let before = context.memory_info().expect("a context reports memory");
         assert_eq!(before.total, 1 << 24);
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).expect("memory suffices");
@@ -78,7 +78,7 @@ fn context_memory_shrinks_by_what_is_allocated() {
 fn context_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let context = test.context();
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let (context, error) = context.close().expect_err("the stream keeps the context").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert_eq!(error.to_string(), "Context::close: the context is still in use");
@@ -93,7 +93,7 @@ fn context_that_the_driver_does_not_release_is_given_back_by_close() {
         let context = test.context();
         simulator
             .inject(Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (context, error) = context.close().expect_err("the driver refuses once").into_parts();
+        let (context, error) = context.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
         context.synchronize().expect("the context is still there");
         context.close().expect("the driver refused once only");
@@ -108,10 +108,10 @@ fn context_is_used_from_many_threads_at_once() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..8 {
-                        let stream = context.stream().expect("a context gives a stream");
-                        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+                        let stream = context.stream().expect("a stream can be created");
+                        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
                         event.record(&stream).expect("an event can be recorded");
-                        event.synchronize().expect("an event can be waited for");
+                        event.synchronize().expect("an event can be synchronized");
                     }
                 });
             }

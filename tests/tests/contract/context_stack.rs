@@ -24,9 +24,9 @@ fn pushed_contexts_are_popped_in_reverse() {
         let (first, second) = contexts(test);
         first.push().expect("a context can be pushed");
         second.push().expect("a context can be pushed");
-        assert!(second.is_current().expect("it can be asked") && !first.is_current().expect("it can be asked"));
+        assert!(second.is_current().expect("it can be queried") && !first.is_current().expect("it can be queried"));
         assert_eq!(Context::pop(test.driver()).expect("a context is there"), second.as_raw());
-        assert!(first.is_current().expect("it can be asked"));
+        assert!(first.is_current().expect("it can be queried"));
         assert_eq!(Context::pop(test.driver()).expect("a context is there"), first.as_raw());
         let error = Context::pop(test.driver()).expect_err("the stack is empty");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
@@ -50,15 +50,15 @@ fn current_context_is_borrowed() {
     on_driver(|test| {
         let (first, _) = contexts(test);
         // SAFETY: there is no context.
-        assert!(unsafe { Context::current(test.driver()) }.expect("it can be asked").is_none());
+        assert!(unsafe { Context::current(test.driver()) }.expect("it can be queried").is_none());
         first
             .scoped(|| {
                 // SAFETY: `first` outlives the scope.
-                let current = unsafe { Context::current(test.driver()) }.expect("it can be asked");
+                let current = unsafe { Context::current(test.driver()) }.expect("it can be queried");
                 let current = current.expect("a context is current");
                 assert_eq!((current.as_raw(), current.kind()), (first.as_raw(), ContextKind::Borrowed));
                 assert_eq!(current.device().as_raw(), test.device().as_raw());
-                current.stream().expect("a context gives a stream").synchronize().expect("the stream works");
+                current.stream().expect("a stream can be created").synchronize().expect("the stream works");
             })
             .expect("a context can be pushed");
     });
@@ -126,11 +126,11 @@ fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
             for _ in 0..4 {
                 scope.spawn(|| {
                     context.set_current().expect("a context can be current on several threads");
-                    context.stream().expect("a context gives a stream").synchronize().expect("it works");
+                    context.stream().expect("a stream can be created").synchronize().expect("it works");
                 });
                 scope.spawn(|| {
                     let (_, own) = contexts(test);
-                    own.stream().expect("a context gives a stream").synchronize().expect("it works");
+                    own.stream().expect("a stream can be created").synchronize().expect("it works");
                 });
             }
         });
@@ -149,7 +149,7 @@ fn observer_of_calls_does_not_change_the_current_context() {
                 let pop = Context::pop(driver).map(drop);
                 let results = [self.0.set_current(), Context::unset_current(driver), self.0.push(), pop];
                 let errors = results.map(|result| result.err().map(|error| error.to_string()));
-                self.1.lock().expect("nobody panics").extend(errors);
+                self.1.lock().expect("no thread panics").extend(errors);
             }
         }
 
@@ -163,7 +163,7 @@ fn observer_of_calls_does_not_change_the_current_context() {
         let pinned = PinnedBuffer::<u8>::zeroed(&context, 64, PinnedFlags::empty());
         drop(guard);
         assert!(current(test).is_null(), "the stack is as it was");
-        let errors = observer.1.lock().expect("nobody panics").clone();
+        let errors = observer.1.lock().expect("no thread panics").clone();
         assert!(!errors.is_empty() && errors.iter().all(Option::is_some), "{errors:?}");
         assert!(errors.iter().flatten().all(|error| error.contains("observer")), "{errors:?}");
         drop((observer, other));

@@ -48,7 +48,7 @@ fn copy_under_way_does_not_hold_up_the_host_and_its_drop_waits() {
         let gate = Gate::on(&stream);
         let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
         let pending = pending.expect("the copy begins");
-        assert!(!pending.is_finished().expect("the copy can be asked"));
+        assert!(!pending.is_finished().expect("the copy can be queried"));
         let dropped = std::thread::spawn(move || drop(pending));
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert!(!dropped.is_finished(), "the drop did not wait");

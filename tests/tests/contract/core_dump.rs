@@ -19,14 +19,14 @@ fn settings_are_read_back_as_they_were_set() {
                 [(CoreDump::global(test.driver()), filled_in.as_str()), (CoreDump::of_context(&test.context()), set)];
             for (dump, file) in scopes {
                 dump.set_file(set).expect("a file can be named");
-                assert_eq!(dump.file().expect("it can be asked"), Path::new(file));
+                assert_eq!(dump.file().expect("it can be queried"), Path::new(file));
                 dump.set_flags(flags).expect("the flags are known");
-                assert_eq!(dump.flags().expect("it can be asked"), flags);
+                assert_eq!(dump.flags().expect("it can be queried"), flags);
                 for value in [true, false] {
                     dump.set_triggers_host(value).expect("it can be set");
-                    assert_eq!(dump.triggers_host().expect("it can be asked"), value);
+                    assert_eq!(dump.triggers_host().expect("it can be queried"), value);
                     dump.set_enabled(value).expect("it can be set");
-                    assert_eq!(dump.is_enabled().expect("it can be asked"), value);
+                    assert_eq!(dump.is_enabled().expect("it can be queried"), value);
                 }
             }
         });
@@ -49,7 +49,7 @@ fn kernel_that_fails_leaves_a_dump() {
             dump.set_enabled(true).expect("it can be set");
             let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
             let context = test.device().create_context(options).expect("a context can be created");
-            let stream = context.stream().expect("the context gives a stream");
+            let stream = context.stream().expect("a stream can be created");
             let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
             let trap: Kernel<(u32,)> = library.kernel("trap").expect("it is there");
             // SAFETY: the kernel traps and accesses no memory.

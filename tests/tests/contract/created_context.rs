@@ -17,12 +17,12 @@ fn created(test: &TestDriver) -> Context {
 
 /// Uses an object of every kind that a context can create.
 fn use_all_of(context: &Context) {
-    let stream = context.stream().expect("a context gives a stream");
-    let event = Event::new(context, EventFlags::empty()).expect("an event can be made");
+    let stream = context.stream().expect("a stream can be created");
+    let event = Event::new(context, EventFlags::empty()).expect("an event can be created");
     let mut buffer = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3]).expect("memory suffices");
     buffer.copy_from_slice(&[4, 5, 6]).expect("the buffer is as long");
     event.record(&stream).expect("an event can be recorded");
-    event.synchronize().expect("an event can be waited for");
+    event.synchronize().expect("an event can be synchronized");
     assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4, 5, 6]);
     context.synchronize().expect("the context works");
 }
@@ -33,7 +33,7 @@ fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
     in_own_process("created_context::kernel_in_one_context_uses_memory_of_another_of_the_device", || {
         on_driver(|test| {
             let (stream, context) = (test.stream(), created(test));
-            let other = context.stream().expect("the context gives a stream");
+            let other = context.stream().expect("a stream can be created");
             let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
             let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
             let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
@@ -126,7 +126,7 @@ fn context_whose_creation_cannot_be_finished_is_destroyed() {
 fn context_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuCtxDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (context, error) = created(test).close().expect_err("the driver refuses once").into_parts();
+        let (context, error) = created(test).close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuCtxDestroy_v2));
         context.synchronize().expect("the context is still there");
     });
@@ -135,7 +135,7 @@ fn context_that_the_driver_does_not_destroy_is_given_back_by_close() {
 #[test]
 fn created_context_outlives_its_value_for_what_was_made_from_it() {
     on_driver(|test| {
-        let stream = created(test).stream().expect("a context gives a stream");
+        let stream = created(test).stream().expect("a stream can be created");
         let buffer = DeviceBuffer::from_slice(&stream, &[7_u8; 100]).expect("memory suffices");
         drop(stream);
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 100]);
@@ -150,7 +150,7 @@ fn contexts_have_numbers_of_their_own() {
         assert_ne!(number(&first), number(&second));
         assert_ne!(number(&first), number(&test.context()));
         assert_eq!(first.api_version().expect("a context has a version"), 3020);
-        assert_eq!(first.green_id().expect("it can be asked"), None);
+        assert_eq!(first.green_id().expect("it can be queried"), None);
     });
 }
 
@@ -194,17 +194,17 @@ fn event_of_a_context_waits_for_every_stream() {
     on_driver(|test| {
         let context = created(test);
         let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&stream);
         context.record_event(&event).expect("an event can be recorded");
-        assert!(!event.is_finished().expect("an event can be asked"), "the work of one stream is not done");
+        assert!(!event.is_finished().expect("an event can be queried"), "the work of one stream is not done");
         context.wait_event(&event).expect("a context can wait");
-        let behind = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let behind = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         behind.record(&other).expect("an event can be recorded");
-        assert!(!behind.is_finished().expect("an event can be asked"), "the other stream waits for the event");
+        assert!(!behind.is_finished().expect("an event can be queried"), "the other stream waits for the event");
         gate.open();
-        behind.synchronize().expect("an event can be waited for");
-        assert!(event.is_finished().expect("an event can be asked"));
+        behind.synchronize().expect("an event can be synchronized");
+        assert!(event.is_finished().expect("an event can be queried"));
     });
 }
 
@@ -212,10 +212,10 @@ fn event_of_a_context_waits_for_every_stream() {
 fn event_of_another_context_is_not_recorded_but_waited_for() {
     on_driver(|test| {
         let (context, other) = (created(test), test.context());
-        let event = Event::new(&other, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&other, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let error = context.record_event(&event).expect_err("the event is of another context");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
-        context.wait_event(&event).expect("any event can be waited for");
+        context.wait_event(&event).expect("any event can be synchronized");
     });
 }
 
@@ -223,7 +223,7 @@ fn event_of_another_context_is_not_recorded_but_waited_for() {
 fn context_goes_to_other_code_and_back() {
     on_driver(|test| {
         let context = created(test);
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let context = context.into_raw().expect_err("the stream keeps the context");
         drop(stream);
         let raw = context.into_raw().expect("nothing keeps the context");
@@ -267,7 +267,7 @@ fn borrowed_context_keeps_its_owner_for_as_long_as_anything_is_left() {
         let held = Arc::clone(&owner);
         // SAFETY: `foreign` is dropped last.
         let context = unsafe { Context::from_raw_with_owner(test.driver(), foreign.as_raw(), held) };
-        let stream = context.expect("the context is live").stream().expect("a context gives a stream");
+        let stream = context.expect("the context is live").stream().expect("a stream can be created");
         assert_eq!(Arc::strong_count(&owner), 2);
         drop(stream);
         assert_eq!(Arc::strong_count(&owner), 1);

@@ -187,7 +187,7 @@ fn buffer_that_the_driver_does_not_free_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = DeviceBuffer::from_slice(&test.stream(), &[5_u8; 3]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("the driver refuses once").into_parts();
+        let (buffer, error) = buffer.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemFreeAsync));
         assert_eq!(buffer.to_vec().expect("the buffer is still there"), [5; 3]);
     });
@@ -233,12 +233,12 @@ fn copy_to_the_host_waits_for_the_work_before_it() {
 fn freeing_does_not_hold_up_the_host() {
     on_driver(|test| {
         let stream = test.stream();
-        let done = Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let done = Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
         let gate = Gate::on(&stream);
         drop(buffer);
         done.record(&stream).expect("an event can be recorded");
-        assert!(!done.is_finished().expect("an event can be asked"));
+        assert!(!done.is_finished().expect("an event can be queried"));
         gate.open();
         stream.synchronize().expect("the stream works");
     });

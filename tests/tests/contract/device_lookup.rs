@@ -84,7 +84,7 @@ fn linear_texture_width_depends_on_the_bytes_of_an_element() {
 #[test]
 fn affinity_needs_the_multi_process_service() {
     on_driver(|test| {
-        let supported = test.device().supports_affinity().expect("the device can be asked");
+        let supported = test.device().supports_affinity().expect("the device can be queried");
         assert!(uses_cuda() || !supported);
     });
 }

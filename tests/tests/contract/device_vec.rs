@@ -182,7 +182,7 @@ fn vector_that_cannot_grow_is_unchanged() {
         vector.shrink_to_fit().expect("the memory is idle");
         for function in [Function::cuMemMap, Function::cuMemSetAccess, Function::cuMemcpyHtoDAsync_v2] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let error = vector.extend_from_slice(&[9; 2 * STEP]).expect_err("the driver refuses once");
+            let error = vector.extend_from_slice(&[9; 2 * STEP]).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function));
             assert_eq!(vector.to_vec().expect("the vector is as it was"), [3; 5]);
         }
@@ -194,7 +194,7 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (vector, error) = vector.close().expect_err("the driver refuses once").into_parts();
+        let (vector, error) = vector.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(vector.to_vec().expect("the vector is still there"), [1, 2]);
     });
@@ -231,7 +231,7 @@ fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
         let pending = copy::upload(&other, pinned, &mut vector).expect("the lengths are equal");
         drop(pending);
         let mut read = [0; 8];
-        copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be made");
+        copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be created");
         assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
         let extent = Extent::new_2d(4, 2);
         let pitch = Pitch::tight::<u32>(extent);
@@ -264,7 +264,7 @@ fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
 #[test]
 fn vector_on_a_device_without_access_is_an_error() {
     on_peers(|_, first, second| {
-        let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be made"));
+        let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be created"));
         let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
@@ -288,7 +288,7 @@ fn vector_on_a_device_without_access_is_an_error() {
 #[test]
 fn vector_is_copied_to_and_from_another_device() {
     on_peers(|_, first, second| {
-        let streams = [first, second].map(|context| context.stream().expect("a stream can be made"));
+        let streams = [first, second].map(|context| context.stream().expect("a stream can be created"));
         let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100]).expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
         vector.extend_from_device(&buffer).expect("the devices reach each other");
@@ -303,7 +303,7 @@ fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (mut vector, error) = vector.close().expect_err("the driver refuses once").into_parts();
+        let (mut vector, error) = vector.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemAddressFree));
         assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is gone");
         vector.push(3).expect("the addresses are still there");

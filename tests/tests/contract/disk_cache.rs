@@ -22,7 +22,7 @@ impl Scratch {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("curium-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).unwrap_or_default();
-        Self(DiskCache::open(folder).expect("the folder can be made"))
+        Self(DiskCache::open(folder).expect("the folder can be created"))
     }
 
     fn entries(&self) -> Vec<PathBuf> {
@@ -88,7 +88,7 @@ fn damaged_entry_is_compiled_again() {
         let path = scratch.entries().pop().expect("there is an entry");
         let mut bytes = fs::read(&path).expect("it can be read");
         *bytes.last_mut().expect("it is not empty") ^= 1;
-        fs::write(&path, &bytes).expect("the folder is ours");
+        fs::write(&path, &bytes).expect("the test owns the folder");
         let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
         assert_fills(test, &library);
         test.assert_calls(Function::cuLinkComplete, 0, || load(test, &scratch.0));
@@ -121,7 +121,7 @@ fn entry_that_a_program_put_under_a_key_of_its_own_is_never_loaded_as_code() {
 fn folder_that_went_away_costs_a_compilation_and_no_more() {
     on_driver(|test| {
         let scratch = Scratch::new("gone");
-        fs::remove_dir_all(scratch.0.folder()).expect("the folder is ours");
+        fs::remove_dir_all(scratch.0.folder()).expect("the test owns the folder");
         for _ in 0..2 {
             let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
             assert_fills(test, &library);
@@ -164,7 +164,7 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
     let keys = ["a", "b"].map(|name| CacheKey::new("killed").with("name", name.as_bytes()));
     let open = |process: u32| {
         let folder = std::env::temp_dir().join(format!("curium-killed-{process}"));
-        DiskCache::open(folder).expect("the folder can be made")
+        DiskCache::open(folder).expect("the folder can be created")
     };
     let write = || {
         let cache = open(std::os::unix::process::parent_id());

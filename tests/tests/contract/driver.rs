@@ -77,7 +77,7 @@ fn device_past_the_last_is_an_error_that_names_both() {
 
 #[test]
 fn driver_without_device_fails_to_open_with_a_hint() {
-    let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be created");
     let error = simulator.driver::<Driver>().expect_err("there is no device");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));
     assert_eq!(error.function(), Some(Function::cuInit));
@@ -89,7 +89,7 @@ fn driver_without_device_fails_to_open_with_a_hint() {
 fn driver_that_fails_to_initialise_is_an_error() {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
         let plan = FaultPlan::new().with(Fault::on(function).always().returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be made");
+        let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be created");
         let error = simulator.driver::<Driver>().expect_err("initialising fails");
         assert_eq!((error.function(), error.class()), (Some(function), ErrorClass::System));
     }
@@ -114,12 +114,13 @@ fn owner_is_kept_until_the_last_handle_is_gone() {
         }
     }
     let gone = Arc::new(AtomicBool::new(false));
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let api = simulator.api();
     let owner = Owner(Arc::clone(&gone), simulator);
     // SAFETY: the functions stay callable as long as the simulator, which the driver owns.
-    let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initialises");
-    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initializes");
+    let stream =
+        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
     drop(driver);
     assert!(!gone.load(Ordering::SeqCst), "a stream keeps the driver");
     stream.synchronize().expect("the stream works without other handles");

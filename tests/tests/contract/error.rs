@@ -179,7 +179,7 @@ fn handles_of_different_drivers_are_refused_before_either_is_called() {
     on_simulator(Config::new(), |first, _| {
         on_simulator(Config::new(), |second, simulator| {
             use curium_driver::{Event, EventFlags};
-            let event = Event::new(&first.context(), EventFlags::empty()).expect("an event can be made");
+            let event = Event::new(&first.context(), EventFlags::empty()).expect("an event can be created");
             let (own, foreign) = (first.stream(), second.stream());
             let mut target = DeviceBuffer::from_slice(&foreign, &[1_u32; 4]).expect("memory suffices");
             let source = DeviceBuffer::from_slice(&own, &[2_u32; 4]).expect("memory suffices");

@@ -8,7 +8,7 @@ use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
 
 fn event(test: &TestDriver, flags: EventFlags) -> Event {
-    Event::new(&test.context(), flags).expect("an event can be made")
+    Event::new(&test.context(), flags).expect("an event can be created")
 }
 
 fn code<T>(result: Result<T>) -> Option<CUresult> {
@@ -19,7 +19,7 @@ fn code<T>(result: Result<T>) -> Option<CUresult> {
 fn event_never_recorded_counts_as_finished_but_has_no_time() {
     on_driver(|test| {
         let (begin, end) = (event(test, EventFlags::empty()), event(test, EventFlags::empty()));
-        assert!(begin.is_finished().expect("an event can be asked"));
+        assert!(begin.is_finished().expect("an event can be queried"));
         begin.synchronize().expect("there is nothing to wait for");
         assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     });
@@ -31,10 +31,10 @@ fn event_is_finished_when_the_work_before_it_is_done() {
         let (stream, event) = (test.stream(), event(test, EventFlags::empty()));
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
-        assert!(!event.is_finished().expect("an event can be asked"));
+        assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
-        event.synchronize().expect("an event can be waited for");
-        assert!(event.is_finished().expect("an event can be asked"));
+        event.synchronize().expect("an event can be synchronized");
+        assert!(event.is_finished().expect("an event can be queried"));
     });
 }
 
@@ -43,12 +43,12 @@ fn event_recorded_again_marks_the_later_point() {
     on_driver(|test| {
         let (stream, event) = (test.stream(), event(test, EventFlags::DISABLE_TIMING));
         event.record(&stream).expect("an event can be recorded");
-        event.synchronize().expect("an event can be waited for");
+        event.synchronize().expect("an event can be synchronized");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded again");
-        assert!(!event.is_finished().expect("an event can be asked"));
+        assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -58,13 +58,13 @@ fn time_between_events_is_that_of_the_work_between_them() {
         let stream = test.stream();
         let (begin, end) = (event(test, EventFlags::empty()), event(test, EventFlags::BLOCKING_SYNC));
         begin.record(&stream).expect("an event can be recorded");
-        begin.synchronize().expect("an event can be waited for");
+        begin.synchronize().expect("an event can be synchronized");
         let gate = Gate::on(&stream);
         end.record(&stream).expect("an event can be recorded");
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_NOT_READY));
         gate.open();
-        end.synchronize().expect("an event can be waited for");
+        end.synchronize().expect("an event can be synchronized");
         let elapsed = end.elapsed_since(&begin).expect("both were reached");
         assert!(elapsed >= Duration::from_millis(19), "{elapsed:?}");
         assert!(elapsed < Duration::from_secs(60), "{elapsed:?}");
@@ -80,7 +80,7 @@ fn event_without_timing_has_no_time() {
         let (begin, end) = (event(test, EventFlags::DISABLE_TIMING), event(test, EventFlags::empty()));
         begin.record(&stream).expect("an event can be recorded");
         end.record(&stream).expect("an event can be recorded");
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
     });
 }
@@ -115,7 +115,7 @@ fn time_between_events_of_different_contexts_is_an_error_that_names_both() {
         let stream = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
         let stream = stream.expect("the other device gives a stream");
         let (own, other) = (event(test, EventFlags::empty()), Event::new(stream.context(), EventFlags::empty()));
-        let other = other.expect("an event can be made");
+        let other = other.expect("an event can be created");
         own.record(&test.stream()).and_then(|()| own.synchronize()).expect("it is of this context");
         other.record(&stream).and_then(|()| other.synchronize()).expect("it is of this context");
         let error = other.milliseconds_since(&own).expect_err("the contexts differ");
@@ -149,7 +149,7 @@ fn stream_waits_for_an_event_that_is_dropped_meanwhile() {
         drop(event);
         assert!(stream_work::is_held_up(&second), "the wait ended with its event");
         gate.open();
-        second.synchronize().expect("a stream can be waited for");
+        second.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -158,13 +158,13 @@ fn event_outlives_stream_and_context_handles() {
     on_driver(|test| {
         let event = {
             let context = test.context();
-            let stream = context.stream().expect("a context gives a stream");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            let stream = context.stream().expect("a stream can be created");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
             event.record(&stream).expect("an event can be recorded");
             event
         };
         event.synchronize().expect("the event works without other handles");
-        assert!(event.is_finished().expect("an event can be asked"));
+        assert!(event.is_finished().expect("an event can be queried"));
         event.context().synchronize().expect("the event keeps its context");
     });
 }
@@ -184,7 +184,7 @@ fn event_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let event = event(test, EventFlags::empty());
         simulator.inject(Fault::on(Function::cuEventDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (event, error) = event.close().expect_err("the driver refuses once").into_parts();
+        let (event, error) = event.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuEventDestroy_v2));
         assert_eq!(simulator.live_handles().events, 1);
         event.synchronize().expect("the event is still there");
@@ -232,7 +232,7 @@ fn shared_event_has_a_handle_that_its_own_process_does_not_open() {
 fn handles_that_are_none_and_events_that_are_not_shared_are_errors() {
     on_simulator(Config::new(), |test, _| {
         let context = test.context();
-        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
         let error = event.ipc_handle().expect_err("it is not shared");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
         let nothing = IpcEventHandle::from_bytes([0; IpcEventHandle::SIZE]);

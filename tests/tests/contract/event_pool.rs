@@ -11,7 +11,7 @@ fn event_that_came_back_is_used_again() {
             for _ in 0..10 {
                 let event = pool.take().expect("the pool gives an event");
                 event.record(&stream).expect("an event can be recorded");
-                event.synchronize().expect("an event can be waited for");
+                event.synchronize().expect("an event can be synchronized");
             }
         });
         assert_eq!(pool.idle(), 1);

@@ -66,8 +66,8 @@ fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
     if uses_cuda() {
         return;
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
     let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, 4096, true);
     let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);

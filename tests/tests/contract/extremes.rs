@@ -215,7 +215,7 @@ type Fill = (&'static mut [u32], u32, u32);
 fn launches_of_impossible_dimensions_are_errors() {
     on_driver(|test| {
         let stream = &test.stream();
-        let library = Library::from_ptx(stream, kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(stream, kernels::FILL).expect("the PTX is valid");
         let fill: Kernel<Fill> = library.kernel("fill").expect("the library has the kernel");
         let mut buffer = DeviceBuffer::<u32>::zeroed(stream, 1).expect("there is memory");
         let all = Dimensions { x: u32::MAX, y: u32::MAX, z: u32::MAX };
@@ -253,7 +253,7 @@ fn devices_and_links_that_do_not_exist_are_errors() {
         for ordinal in [u32::MAX as usize, 1 << 32, usize::MAX] {
             assert_refused(test.driver().device(ordinal));
         }
-        let topology = test.driver().topology().expect("the devices can be asked");
+        let topology = test.driver().topology().expect("the devices can be queried");
         for number in LENGTHS {
             assert!(topology.link(number, number).is_none());
             assert!(topology.link(0, number).is_none() || number < topology.devices().len());

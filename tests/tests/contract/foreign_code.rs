@@ -9,8 +9,8 @@ type Fill<'a> = (&'a mut [u32], u32, u32);
 fn borrowed_code_is_not_unloaded() {
     on_driver(|test| {
         let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
+        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         test.assert_calls(Function::cuModuleUnload, 0, || {
             // SAFETY: `module` outlives every object created from it here.
             let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
@@ -29,7 +29,7 @@ fn borrowed_code_is_not_unloaded() {
 fn ownership_of_code_is_released_and_taken() {
     on_driver(|test| {
         let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let clone = module.clone();
         let module = module.into_raw().expect_err("the clone keeps it");
         drop(clone);
@@ -37,7 +37,7 @@ fn ownership_of_code_is_released_and_taken() {
         // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
         let module = unsafe { Module::from_raw(&context, raw) };
         test.assert_calls(Function::cuModuleUnload, 1, || drop(module));
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let raw = test.assert_calls(Function::cuLibraryUnload, 0, || library.into_raw()).expect("nothing keeps it");
         // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
         let library = unsafe { Library::from_raw(&context, raw) };
@@ -49,8 +49,8 @@ fn ownership_of_code_is_released_and_taken() {
 fn kernels_of_other_code_have_their_names_and_parameters() {
     on_driver(|test| {
         let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
-        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
+        let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let function = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
         // SAFETY: `function` outlives every object created from it here.

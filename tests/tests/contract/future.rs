@@ -62,7 +62,7 @@ fn open_later(gate: Gate) -> thread::JoinHandle<()> {
 }
 
 fn event(test: &TestDriver) -> Event {
-    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made")
+    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created")
 }
 
 fn poll_once(future: &mut Completion) -> Poll<curium_driver::Result<()>> {
@@ -124,9 +124,9 @@ fn future_covers_earlier_work_and_not_later_work() {
         let second = Gate::on(&stream);
         first.open();
         block_on(future).0.expect("the work in front of it is done");
-        assert!(!stream.is_finished().expect("a stream can be asked"), "the second gate is closed");
+        assert!(!stream.is_finished().expect("a stream can be queried"), "the second gate is closed");
         second.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -231,7 +231,7 @@ fn dropped_future_releases_its_event_while_the_work_is_pending() {
             event = back;
         }
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -246,7 +246,7 @@ fn leaked_future_is_sound() {
         let future: &'static mut Completion = Box::leak(future);
         drop(event);
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         // Frees the value that the future held, so that the test itself leaks nothing.
         let begin = Instant::now();
         while poll_once(future).is_pending() {
@@ -307,7 +307,7 @@ fn future_of_a_failed_context_resolves_to_its_error_without_a_callback() {
         }
         simulator.clear_faults();
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -317,7 +317,7 @@ fn futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error() {
     in_own_process("future::futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error", || {
         on_driver(|test| {
             let (stream, event) = (test.stream(), event(test));
-            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
             let trap = library.kernel::<(u32,)>("trap").expect("the library has the kernel");
             let gate = Gate::on(&stream);
             // SAFETY: the kernel touches no memory.
@@ -358,7 +358,7 @@ fn future_that_cannot_be_set_up_ends_with_the_error() {
             simulator.clear_faults();
         }
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 

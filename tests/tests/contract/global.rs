@@ -26,8 +26,8 @@ const COUNTER: &str = "
 fn variable_is_read_and_written_as_values_of_its_type() {
     on_driver(|test| {
         let stream = test.stream();
-        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is right");
-        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is right");
+        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is valid");
+        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
         let of_library = library.global::<u32>(stream.context(), "step");
         let of_module = module.global::<u32>("step");
         let kernels = [module.kernel::<(&mut [u32],)>("take"), library.kernel("take")];
@@ -53,7 +53,7 @@ fn variable_is_read_and_written_as_values_of_its_type() {
 fn variable_of_several_values_has_their_number() {
     on_driver(|test| {
         let stream = test.stream();
-        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is right");
+        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is valid");
         let table: Global<u64> = module.global("table").expect("there is such a variable");
         let mut values = [0; 4];
         // SAFETY: no kernel uses the variable, and numbers are valid for every bit pattern.
@@ -70,7 +70,7 @@ fn variable_of_several_values_has_their_number() {
 #[test]
 fn variable_of_another_size_is_an_error() {
     on_driver(|test| {
-        let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is right");
+        let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is valid");
         for error in [
             module.global::<u64>("step").map(drop).expect_err("it has four bytes"),
             module.global::<[u8; 3]>("step").map(drop).expect_err("three do not divide four"),
@@ -87,8 +87,8 @@ fn variable_of_another_size_is_an_error() {
 fn variable_that_is_absent_is_an_error_that_names_it() {
     on_driver(|test| {
         let context = test.context();
-        let module = Module::from_ptx(&context, COUNTER).expect("the PTX is right");
-        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is right");
+        let module = Module::from_ptx(&context, COUNTER).expect("the PTX is valid");
+        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is valid");
         for error in [
             module.global::<u32>("absent").expect_err("there is none"),
             library.global::<u32>(&context, "absent").expect_err("there is none"),
@@ -110,7 +110,7 @@ fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
         let stream = test.stream();
         let ptx = COUNTER
             .replace(".visible .global .align 4 .u32 step", ".visible .global .attribute(.managed) .align 4 .u32 step");
-        let library = Library::from_ptx(test.driver(), &ptx).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), &ptx).expect("the PTX is valid");
         let take = library.kernel::<(&mut [u32],)>("take").expect("there is such a kernel");
         let step = library.managed::<u32>("step").expect("there is such a variable");
         let mut value = [0];

@@ -22,18 +22,18 @@ type Fill = (&'static mut [u32], u32, u32);
 const LEN: usize = 64;
 
 fn fill(test: &TestDriver) -> Kernel<Fill> {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
     library.kernel("fill").expect("the library has the kernel")
 }
 
 fn graph(test: &TestDriver) -> Graph {
-    Graph::new(&test.context()).expect("a graph can be made")
+    Graph::new(&test.context()).expect("a graph can be created")
 }
 
 /// Allocates a zeroed buffer, and waits until it is zeroed.
 fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
     let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("memory suffices");
-    buffer.stream().synchronize().expect("a stream can be waited for");
+    buffer.stream().synchronize().expect("a stream can be synchronized");
     buffer
 }
 
@@ -84,7 +84,7 @@ fn nodes_run_after_those_that_they_come_after_in_each_launch() {
         // SAFETY: both buffers have the same length and outlive the launches, which the test waits for.
         let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
         add_fill(&mut graph, &[*copied], &first, 9);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         for _ in 0..3 {
             run(test, &mut exec);
             assert_eq!((words(&first), words(&second)), (vec![9; LEN], vec![7; LEN]));
@@ -101,7 +101,7 @@ fn launch_is_one_call_however_many_nodes_there_are() {
         for value in 1..20 {
             last = add_kernel(&mut graph, &[*last], &kernel, &buffer, value);
         }
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let calls =
             || test.simulator().map(|simulator| Function::all().map(|function| simulator.calls(function)).sum::<u64>());
         let before = calls();
@@ -119,7 +119,7 @@ fn launches_of_one_executable_on_several_streams_do_not_overlap() {
         let mut graph = graph(test);
         let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let streams = [test.stream(), test.stream(), test.stream()];
         streams.iter().for_each(|stream| exec.launch(stream).expect("it can be launched"));
         streams.iter().for_each(|stream| stream.synchronize().expect("it runs"));
@@ -136,7 +136,7 @@ fn graph_and_executable_can_be_sent_to_another_thread() {
             let (kernel, buffer, stream) = (&kernel, &buffer, &stream);
             let made = scope.spawn(move || {
                 add_kernel(&mut graph, &[], kernel, buffer, 4);
-                graph.instantiate().expect("the graph is sound")
+                graph.instantiate().expect("the graph is valid")
             });
             let mut exec = made.join().expect("the thread ends");
             scope.spawn(move || exec.launch(stream).expect("it can be launched"));
@@ -153,7 +153,7 @@ fn upload_spares_nothing_but_time() {
         let mut graph = graph(test);
         add_kernel(&mut graph, &[], &kernel, &buffer, 6);
         let options = curium_driver::InstantiateOptions::new().with_upload(&stream);
-        let mut exec = graph.instantiate_with(options).expect("the graph is sound");
+        let mut exec = graph.instantiate_with(options).expect("the graph is valid");
         exec.upload(&stream).expect("it can be uploaded again");
         exec.launch(&stream).expect("it can be launched");
         stream.synchronize().expect("it runs");
@@ -175,7 +175,7 @@ fn raw_handles_go_out_and_come_back() {
         // SAFETY: the node belongs to the graph.
         let same = unsafe { graph.node_from_raw(raw) }.expect("the graph is there");
         assert_eq!(graph.nodes().expect("the graph can be read"), [same]);
-        let exec = graph.instantiate().expect("the graph is sound").into_raw();
+        let exec = graph.instantiate().expect("the graph is valid").into_raw();
         // SAFETY: the executable has no other owner, and its node accesses no memory.
         let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
         run(test, &mut exec);

@@ -21,7 +21,7 @@ fn green(device: &Device) -> Context {
     let all = device.multiprocessors().expect("a device has multiprocessors");
     let split = all.split(2, 16, SplitFlags::empty()).expect("there is room for two parts");
     let part = split.parts.into_iter().next().expect("there are parts");
-    device.green_context(GreenContextOptions::new(part)).expect("a green context can be made")
+    device.green_context(GreenContextOptions::new(part)).expect("a green context can be created")
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn green_context_is_current_nowhere_and_serves_everything() {
         let context = green(&test.device());
         assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
         assert_eq!(context.kind(), ContextKind::Green);
-        let stream = context.stream().expect("a context gives a stream");
-        assert_eq!(Some(stream.green_context_raw().expect("it can be asked")), context.green_raw());
+        let stream = context.stream().expect("a stream can be created");
+        assert_eq!(Some(stream.green_context_raw().expect("it can be queried")), context.green_raw());
         let buffer = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3]).expect("memory suffices");
-        let outside = primary.stream().expect("a context gives a stream");
-        assert!(outside.green_context_raw().expect("it can be asked").is_null());
+        let outside = primary.stream().expect("a stream can be created");
+        assert!(outside.green_context_raw().expect("it can be queried").is_null());
         let mut copy = DeviceBuffer::<u32>::zeroed(&outside, 3).expect("memory suffices");
         copy.copy_from_device(&buffer).expect("memory of a green context is that of the primary one");
         assert_eq!(copy.to_vec().expect("the buffer can be read"), [1, 2, 3]);
@@ -113,7 +113,7 @@ fn green_context_keeps_the_primary_one() {
         let is_active = || test.device().primary_state().expect("it can be read").is_active;
         let context = green(&test.device());
         assert!(is_active());
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         drop(context);
         stream.synchronize().expect("the stream keeps its context");
         drop(stream);
@@ -125,7 +125,7 @@ fn green_context_keeps_the_primary_one() {
 fn green_contexts_have_numbers_of_their_own() {
     on_driver(|test| {
         let (first, second) = (green(&test.device()), green(&test.device()));
-        let number = |context: &Context| context.green_id().expect("it can be asked").expect("the context is green");
+        let number = |context: &Context| context.green_id().expect("it can be queried").expect("the context is green");
         assert_ne!(number(&first), number(&second));
         assert_ne!(first.id().expect("a context has a number"), test.context().id().expect("a context has a number"));
     });
@@ -136,12 +136,12 @@ fn events_go_between_a_green_context_and_its_primary_one() {
     on_driver(|test| {
         let (primary, context) = (test.context(), green(&test.device()));
         let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
-        let event = Event::new(&primary, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&primary, EventFlags::DISABLE_TIMING).expect("an event can be created");
         event.record(&inside).expect("the event is of the same primary context");
         outside.wait_event(&event).expect("a stream can wait");
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         event.record(&outside).expect("the event is of the same primary context");
-        event.synchronize().expect("an event can be waited for");
+        event.synchronize().expect("an event can be synchronized");
     });
 }
 
@@ -151,17 +151,17 @@ fn stream_returns_its_green_and_its_primary_context() {
         let (primary, context) = (test.context(), green(&test.device()));
         let inside = test
             .assert_calls(Function::cuGreenCtxStreamCreate, 1, || context.stream())
-            .expect("a context gives a stream");
-        let outside = primary.stream().expect("a context gives a stream");
-        assert_eq!(inside.context_raw().expect("it can be asked"), context.as_raw());
-        assert_eq!(outside.context_raw().expect("it can be asked"), primary.as_raw());
+            .expect("a stream can be created");
+        let outside = primary.stream().expect("a stream can be created");
+        assert_eq!(inside.context_raw().expect("it can be queried"), context.as_raw());
+        assert_eq!(outside.context_raw().expect("it can be queried"), primary.as_raw());
         if test.driver().has(Function::cuStreamGetCtx_v2) {
             let green = context.green_raw().expect("the context is green");
-            assert_eq!(inside.contexts_raw().expect("it can be asked"), (primary.as_raw(), green));
-            assert_eq!(outside.contexts_raw().expect("it can be asked"), (primary.as_raw(), std::ptr::null_mut()));
+            assert_eq!(inside.contexts_raw().expect("it can be queried"), (primary.as_raw(), green));
+            assert_eq!(outside.contexts_raw().expect("it can be queried"), (primary.as_raw(), std::ptr::null_mut()));
         }
         if test.driver().has(Function::cuStreamGetDevice) {
-            assert_eq!(inside.device_raw().expect("it can be asked"), test.device().as_raw());
+            assert_eq!(inside.device_raw().expect("it can be queried"), test.device().as_raw());
         }
     });
 }
@@ -181,7 +181,7 @@ fn event_of_a_green_context_waits_for_its_streams_only() {
         let (primary, context) = (test.context(), green(&test.device()));
         let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
         let [own, whole] = [&context, &primary]
-            .map(|context| Event::new(context, EventFlags::DISABLE_TIMING).expect("an event can be made"));
+            .map(|context| Event::new(context, EventFlags::DISABLE_TIMING).expect("an event can be created"));
         let gate = Gate::on(&outside);
         context.record_event(&own).expect("an event can be recorded");
         own.synchronize().expect("nothing in the green context is pending");
@@ -189,11 +189,11 @@ fn event_of_a_green_context_waits_for_its_streams_only() {
         outside.synchronize().expect("the stream works");
         let gate = Gate::on(&inside);
         primary.record_event(&whole).expect("an event can be recorded");
-        assert!(!whole.is_finished().expect("an event can be asked"), "the primary context includes the green one");
+        assert!(!whole.is_finished().expect("an event can be queried"), "the primary context includes the green one");
         context.wait_event(&whole).expect("a context can wait");
         gate.open();
         context.synchronize().expect("the context works");
-        assert!(whole.is_finished().expect("an event can be asked"));
+        assert!(whole.is_finished().expect("an event can be queried"));
     });
 }
 
@@ -255,7 +255,7 @@ fn green_context_whose_creation_cannot_be_finished_is_destroyed() {
         let split = all(test).split(1, 16, SplitFlags::empty()).expect("there is room");
         let part = split.parts.into_iter().next().expect("there is a part");
         simulator.inject(Fault::on(Function::cuCtxFromGreenCtx).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let error = test.device().green_context(GreenContextOptions::new(part)).expect_err("the driver refuses once");
+        let error = test.device().green_context(GreenContextOptions::new(part)).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuCtxFromGreenCtx));
         assert_eq!(simulator.live_handles().contexts, 0);
     });
@@ -280,7 +280,7 @@ fn parts_of_different_wishes_are_served_in_order() {
         let error = all(test).split_into(&[Partition::new(200)]).expect_err("there are not that many");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
         assert!(matches!(all(test).split_into(&[]).expect_err("no parts"), Error::Argument(_)));
-        let stream = green(&test.device()).stream().expect("a context gives a stream");
+        let stream = green(&test.device()).stream().expect("a stream can be created");
         assert_eq!(stream.multiprocessors().expect("a stream has multiprocessors").count(), 16);
     });
 }
@@ -346,7 +346,7 @@ fn objects_are_shared_by_the_primary_context_and_what_lives_in_it() {
     on_driver(|test| {
         let (device, primary) = (test.device(), test.context());
         let greens = [green(&device), green(&device)];
-        let created = device.create_context(curium_driver::ContextOptions::new()).expect("a context can be made");
+        let created = device.create_context(curium_driver::ContextOptions::new()).expect("a context can be created");
         let shares = |one: &Context, other: &Context| {
             assert_eq!(one.shares_objects_with(other), other.shares_objects_with(one), "{one:?} {other:?}");
             one.shares_objects_with(other)
@@ -361,7 +361,7 @@ fn objects_are_shared_by_the_primary_context_and_what_lives_in_it() {
 fn synchronizing_the_primary_context_waits_for_its_green_ones() {
     on_driver(|test| {
         let (primary, context) = (test.context(), green(&test.device()));
-        let inside = context.stream().expect("a context gives a stream");
+        let inside = context.stream().expect("a stream can be created");
         let (gate, is_open) = (Gate::on(&inside), AtomicBool::new(false));
         std::thread::scope(|threads| {
             threads.spawn(|| {

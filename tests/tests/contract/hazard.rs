@@ -354,7 +354,7 @@ fn tail_event_does_not_stand_in_the_way_of_the_stream_it_is_recorded_on() {
         let (source, mut target) = (buffer(&owner, 1), buffer(&reader, 0));
         let gate = Gate::on(&reader);
         copy(&reader, &mut target, &source).expect("the buffer can be copied");
-        let done = Event::new(owner.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let done = Event::new(owner.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         done.record(&owner).expect("an event can be recorded");
         done.synchronize().expect("being read does not hold up the owner's stream");
         gate.open();

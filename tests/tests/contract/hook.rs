@@ -19,7 +19,7 @@ fn observer_receives_every_call_of_an_operation_in_order() {
         let (seen, me) = (Arc::clone(&calls), thread::current().id());
         let guard = observe_calls(move |call: &Call<'_>| {
             if thread::current().id() == me {
-                seen.lock().expect("nobody panics").push((call.function, call.code));
+                seen.lock().expect("no thread panics").push((call.function, call.code));
             }
         });
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -33,7 +33,7 @@ fn observer_receives_every_call_of_an_operation_in_order() {
             Function::cuStreamSynchronize,
         ];
         let expected = expected.map(|function| (function, CUresult::CUDA_SUCCESS));
-        assert_eq!(*calls.lock().expect("nobody panics"), expected);
+        assert_eq!(*calls.lock().expect("no thread panics"), expected);
     });
 }
 
@@ -43,7 +43,7 @@ struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
     fn add(&self, line: String) {
-        self.0.lock().expect("nobody panics").push(line);
+        self.0.lock().expect("no thread panics").push(line);
     }
 }
 
@@ -95,7 +95,7 @@ fn call_is_a_span_with_its_function_and_code() {
                 let _guard = observe_calls(CallSpans::new());
                 test.device().total_memory().expect("a device has memory");
             });
-            let lines = notes.0.lock().expect("nobody panics").clone();
+            let lines = notes.0.lock().expect("no thread panics").clone();
             let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
             Some(lines[total..].to_vec())
         };
@@ -126,7 +126,7 @@ impl Subscriber for Waits {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(event.metadata().level().to_string());
         event.record(&mut line);
-        self.0.lock().expect("nobody panics").push(line.0);
+        self.0.lock().expect("no thread panics").push(line.0);
     }
 
     fn enter(&self, _: &Id) {}
@@ -154,7 +154,7 @@ fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
                     x.as_pointer().as_raw()
                 )
             };
-            let lines = waits.0.lock().expect("nobody panics").clone();
+            let lines = waits.0.lock().expect("no thread panics").clone();
             (lines, expected.map(line))
         };
         // As above: the first event of a call site may be missed.

@@ -71,7 +71,7 @@ fn host_function_runs_though_its_future_is_dropped() {
         let (sender, receiver) = mpsc::channel();
         drop(stream.launch_host_function(move || sender.send(7)).expect("it is launched"));
         assert_eq!(receiver.recv_timeout(PATIENCE), Ok(7));
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -79,13 +79,13 @@ fn host_function_runs_though_its_future_is_dropped() {
 fn later_work_waits_for_the_host_function() {
     on_driver(|test| {
         let stream = test.stream();
-        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         let (sender, receiver) = mpsc::channel::<()>();
         let function = stream.launch_host_function(move || receiver.recv_timeout(PATIENCE)).expect("it is launched");
         event.record(&stream).expect("an event can be recorded");
-        assert!(!event.is_finished().expect("an event can be asked"));
+        assert!(!event.is_finished().expect("an event can be queried"));
         sender.send(()).expect("the function listens");
-        event.synchronize().expect("an event can be waited for");
+        event.synchronize().expect("an event can be synchronized");
         assert_eq!(pollster::block_on(function).expect("it runs"), Ok(()));
     });
 }
@@ -129,7 +129,7 @@ fn host_function_of_a_failed_context_is_dropped_and_its_result_is_the_error() {
         simulator.clear_faults();
         // A late callback has no effect.
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 

@@ -66,7 +66,7 @@ fn registered_slice_is_pinned_while_it_is_registered() {
         let mut values = vec![1_u32; 4096];
         let address = values.as_ptr().expose_provenance() as u64;
         let known =
-            || PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address)).expect("it can be asked");
+            || PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address)).expect("it can be queried");
         assert_eq!(known(), None);
         // SAFETY: the value is closed before the slice ends.
         let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::PORTABLE) };
@@ -94,7 +94,7 @@ fn slice_is_pinned_within_a_scope_and_not_after_it_also_if_it_panics() {
         let address = values.as_ptr().expose_provenance() as u64;
         let is_pinned = || {
             let known = PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address));
-            known.expect("it can be asked").is_some()
+            known.expect("it can be queried").is_some()
         };
         let copied = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
             assert!(is_pinned());

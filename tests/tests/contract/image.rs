@@ -17,9 +17,9 @@ fn module_and_library_from_ptx_bytes_run() {
         // SAFETY: this is PTX.
         let image = unsafe { Image::from_bytes(kernels::FILL.as_bytes()) }.expect("this is PTX");
         let options = JitOptions::new();
-        let module = Module::from_image(stream.context(), &image, &options).expect("the PTX is right");
-        let library = Library::from_image(&stream, &image, &options).expect("the PTX is right");
-        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options).expect("the PTX is right");
+        let module = Module::from_image(stream.context(), &image, &options).expect("the PTX is valid");
+        let library = Library::from_image(&stream, &image, &options).expect("the PTX is valid");
+        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options).expect("the PTX is valid");
         drop(image);
         for kernel in [module.kernel::<Fill>("fill"), library.kernel("fill"), kept.kernel("fill")] {
             let fill = kernel.expect("the code has the kernel");
@@ -39,7 +39,7 @@ fn module_and_library_from_a_file_have_its_kernels() {
         let (context, options) = (test.context(), JitOptions::new());
         // SAFETY: the file contains PTX, here and below.
         let read_here = unsafe { Image::from_file(&path) }.expect("the file is PTX");
-        let read_here = Library::from_image(&context, &read_here, &options).expect("the PTX is right");
+        let read_here = Library::from_image(&context, &read_here, &options).expect("the PTX is valid");
         // SAFETY: as above.
         let module = unsafe { Module::from_file(&context, &path) }.expect("the file is PTX");
         // SAFETY: as above.

@@ -37,7 +37,7 @@ fn memory_of_another_process_is_opened_by_its_name_and_closed_once() {
             there.synchronize().expect("the stream works");
             assert_eq!(bytes, [4; 256]);
             simulator.inject(Fault::on(Function::cuIpcCloseMemHandle).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (memory, error) = memory.close().expect_err("the driver refuses once").into_parts();
+            let (memory, error) = memory.close().expect_err("the injected fault occurs").into_parts();
             assert_eq!(error.function(), Some(Function::cuIpcCloseMemHandle));
             other.assert_calls(Function::cuIpcCloseMemHandle, 1, || drop(memory));
             // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.

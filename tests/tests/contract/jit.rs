@@ -22,7 +22,7 @@ fn module_with_options_is_compiled_and_reported() {
             .with_measure_time(true)
             .with_cache_mode(JitCacheMode::L2);
         let image = Image::from_ptx(kernels::FILL).expect("this is PTX");
-        let module = Module::from_image(&test.context(), &image, &options).expect("the PTX is right");
+        let module = Module::from_image(&test.context(), &image, &options).expect("the PTX is valid");
         assert!(module.report().wall_time.is_some_and(|time| time < Duration::from_secs(60)), "{:?}", module.report());
         assert_eq!(&*module.report().errors, "");
         module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");

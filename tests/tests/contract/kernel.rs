@@ -9,7 +9,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 type Fill<'a> = (&'a mut [u32], u32, u32);
 
 fn library(test: &TestDriver, ptx: &str) -> Library {
-    Library::from_ptx(test.driver(), ptx).expect("the PTX is right")
+    Library::from_ptx(test.driver(), ptx).expect("the PTX is valid")
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn parameters_from_the_driver_and_from_the_ptx_agree() {
         on_simulator(Config::new().with_driver_version(version), |test, _| {
             for ptx in [kernels::PARAMS, kernels::SAXPY, kernels::MATMUL, kernels::SPIN, kernels::FAULTS] {
                 let context = test.context();
-                let module = curium_driver::Module::from_ptx(&context, ptx).expect("the PTX is right");
+                let module = curium_driver::Module::from_ptx(&context, ptx).expect("the PTX is valid");
                 let names = ["params", "saxpy", "matmul", "spin", "write_at", "read_at", "write_misaligned", "trap"];
                 for name in names {
                     let Ok(kernel) = module.untyped_kernel(name) else { continue };
@@ -226,7 +226,8 @@ fn kernel_runs_on_a_stream_of_any_context_of_its_library() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
         for device in test.driver().devices().expect("devices can be listed") {
-            let stream = device.primary_context().and_then(|context| context.stream()).expect("a stream can be made");
+            let stream =
+                device.primary_context().and_then(|context| context.stream()).expect("a stream can be created");
             let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
             // SAFETY: `fill` writes the first 10 words, which the buffer has.
             unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");

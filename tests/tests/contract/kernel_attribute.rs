@@ -9,9 +9,9 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 fn reduce(test: &TestDriver) -> [Kernel<Untyped>; 3] {
     let context = test.context();
-    let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is right");
+    let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
     let of_library = library.untyped_kernel("reduce_sum_f32").expect("the library has the kernel");
-    let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is right");
+    let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
     let in_context = of_library.in_context(&context).expect("the library can be loaded");
     [of_library, module.untyped_kernel("reduce_sum_f32").expect("the module has the kernel"), in_context]
 }
@@ -51,7 +51,7 @@ const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible
 #[test]
 fn static_shared_memory_is_exact_to_the_byte() {
     on_driver(|test| {
-        let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is right");
+        let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is valid");
         let kernel = library.untyped_kernel("ten_words").expect("the library has the kernel");
         assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 40);
     });
@@ -120,7 +120,7 @@ const TWO_WORDS: &str = "
 fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let library = Library::from_ptx(&context, TWO_WORDS).expect("the PTX is right");
+        let library = Library::from_ptx(&context, TWO_WORDS).expect("the PTX is valid");
         let kernel = library.kernel::<(&mut [u32],)>("two_words").expect("the library has the kernel");
         assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 8);
         let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");

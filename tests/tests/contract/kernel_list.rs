@@ -16,8 +16,8 @@ type Fill<'a> = (&'a mut [u32], u32, u32);
 fn every_kernel_is_listed_by_its_name() {
     on_driver(|test| {
         let context = test.context();
-        let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is right");
-        let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is right");
+        let library = Library::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
+        let module = Module::from_ptx(&context, kernels::REDUCE).expect("the PTX is valid");
         let expected = ["reduce_max_i32", "reduce_sum_f32", "reduce_sum_u32"];
         for (names, listed) in [(library.kernel_names(), library.kernels()), (module.kernel_names(), module.kernels())]
         {
@@ -35,7 +35,7 @@ fn every_kernel_is_listed_by_its_name() {
 #[test]
 fn listing_kernels_on_an_older_driver_names_the_missing_function() {
     on_simulator(Config::new().without(Function::cuLibraryEnumerateKernels), |test, _| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let error = library.kernels().expect_err("the driver cannot list them");
         assert_eq!(error.function(), Some(Function::cuLibraryEnumerateKernels));
     });
@@ -44,7 +44,7 @@ fn listing_kernels_on_an_older_driver_names_the_missing_function() {
 #[test]
 fn parameters_have_offsets_and_sizes() {
     on_driver(|test| {
-        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
         let saxpy = library.untyped_kernel("saxpy").expect("the library has the kernel");
         let parameters = saxpy.parameters().expect("the driver works").expect("the parameters are known");
         let places: Vec<_> = parameters.iter().map(|KernelParameter { offset, size, .. }| (*offset, *size)).collect();
@@ -60,7 +60,7 @@ fn parameters_have_offsets_and_sizes() {
 fn untyped_kernel_runs_with_addresses_of_values() {
     on_driver(|test| {
         let stream = test.stream();
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let fill = library.untyped_kernel("fill").expect("the library has the kernel");
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 10).expect("memory suffices");
         let (mut pointer, mut value, mut count) = (buffer.as_pointer().as_raw(), 6_u32, 10_u32);
@@ -78,7 +78,7 @@ fn untyped_kernel_runs_with_addresses_of_values() {
 fn kernel_of_a_library_is_a_function_in_each_context() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
         let function = fill.in_context(&context).expect("the library can be loaded");
         drop((library, fill));
@@ -96,7 +96,7 @@ fn kernel_of_a_library_is_a_function_in_each_context() {
 fn function_of_one_context_is_refused_in_another() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let other = test.driver().device(1).and_then(|device| device.primary_context()).expect("there are two");
-        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
         let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let error = fill.in_context(&other).map(drop).expect_err("the module is in the first context");
         assert!(error.to_string().contains("kernel `fill` belongs to another context"), "{error}");
@@ -108,7 +108,7 @@ fn function_of_one_context_is_refused_in_another() {
 fn module_of_a_library_goes_with_it() {
     on_driver(|test| {
         let context = test.context();
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let module = library.module(&context).expect("the library can be loaded");
         let library = library.close().expect_err("the module keeps the library").value;
         module.kernel::<Fill>("fill").expect("the module has the kernel");
@@ -121,7 +121,7 @@ fn module_of_a_library_goes_with_it() {
 #[test]
 fn unified_function_that_is_absent_is_an_error_that_names_it() {
     on_driver(|test| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let error = library.unified_function("absent").expect_err("there is none");
         assert_eq!(error.function(), Some(Function::cuLibraryGetUnifiedFunction));
         assert!(error.to_string().contains("unified function `absent`"), "{error}");
@@ -147,8 +147,8 @@ fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
         let mut api = simulator.api();
         api.cuLibraryGetUnifiedFunction = Some(known);
         // SAFETY: the functions are the simulator's, which outlives the driver, and the one above.
-        let driver = unsafe { Driver::from_api(api) }.expect("the simulator initialises");
-        let library = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is right");
+        let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
+        let library = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is valid");
         assert_eq!(library.unified_function("half").expect("there is one").addr(), 0x700);
         let error = library.unified_function("other").expect_err("there is none");
         assert!(error.to_string().contains("unified function `other`"), "{error}");
@@ -159,7 +159,7 @@ fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
 fn code_is_loaded_with_its_module_unless_loading_is_lazy() {
     on_driver(|test| {
         let context = test.context();
-        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let state = || fill.load_state(&context).expect("the driver tells");
         match test.driver().loading_mode().expect("the driver tells") {

@@ -118,7 +118,7 @@ fn kernels_of_an_image_with_a_safety_contract_are_loaded() {
 #[test]
 fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
     on_driver(|driver| {
-        let library = Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is right");
+        let library = Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is valid");
         // SAFETY: the library contains the code that the declaration names.
         let kernels = unsafe { Printing::from_library(&library) }.expect("the kernel is there");
         assert_eq!(kernels.print_threads.name(), "print_threads");
@@ -128,7 +128,7 @@ fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
 #[test]
 fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
     on_driver(|driver| {
-        let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is valid");
         let error = Wrong::from_library(&library).expect_err("the value is a word").to_string();
         assert!(
             error.contains("parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"),

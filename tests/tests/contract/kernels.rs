@@ -25,7 +25,7 @@ use curium_memory::DeviceBuffer;
 use curium_tests::{Fused as _, TestDriver, kernels, on_driver};
 
 fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> Kernel<S> {
-    let library = Library::from_ptx(test.driver(), ptx).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), ptx).expect("the PTX is valid");
     library.kernel(name).expect("the library has the kernel")
 }
 

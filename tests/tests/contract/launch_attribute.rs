@@ -13,7 +13,7 @@ use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 type Fill = (&'static mut [u32], u32, u32);
 
 fn fill(test: &TestDriver) -> Kernel<Fill> {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
     library.kernel("fill").expect("the library has the kernel")
 }
 
@@ -70,7 +70,7 @@ fn events_of_a_launch_are_recorded() {
             return;
         }
         let (fill, stream) = (fill(test), test.stream());
-        let event = || Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = || Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         let (completion, programmatic) = (event(), event());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         for attributes in [
@@ -94,7 +94,7 @@ fn event_of_another_driver_is_refused() {
         let (fill, stream) = (fill(test), test.stream());
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         on_simulator(Config::new(), |other, _| {
-            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
             let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
             let arguments = (&mut buffer, 5, 64);
             // SAFETY: `fill` writes the first 64 words, which the buffer has.

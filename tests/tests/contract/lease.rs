@@ -22,7 +22,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
 
 fn captured(test: &TestDriver, work: impl FnOnce(&Stream) -> Result<()>) -> GraphExec {
     let graph = Graph::capture(&test.context(), |scope| work(scope)).expect("the work can be captured");
-    graph.instantiate().expect("the graph is right")
+    graph.instantiate().expect("the graph is valid")
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
             let x = buffer(&stream, 5);
             let plain = DeviceBuffer::from_slice_in(&stream, &[1_u32; LEN], SyncAlloc).expect("memory suffices");
             let mut y = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
-            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
             let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
             let mut filled = buffer(&stream, 0);
             captured(test, |scope| {
@@ -105,10 +105,10 @@ fn graph_that_contains_a_captured_one_has_its_memory() {
         let context = test.context();
         let inner = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 4)).expect("it can be captured");
         let copied = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
-        let mut outer = Graph::new(&context).expect("a graph can be made");
+        let mut outer = Graph::new(&context).expect("a graph can be created");
         let filled = outer.add_child(&[], &inner).expect("the node can be added");
         outer.add_child(&[*filled], &copied.expect("it can be captured")).expect("the node can be added");
-        let mut outer = outer.instantiate().expect("the graph is sound");
+        let mut outer = outer.instantiate().expect("the graph is valid");
         drop((inner, x));
         let others: Vec<_> = (0..8).map(|value| buffer(&own, 100 + value)).collect();
         outer.launch(&own).expect("the memory of both is still there");

@@ -16,7 +16,7 @@ fn library_loads_from_whatever_names_the_driver() {
             Library::from_ptx(&context, kernels::FILL),
             Library::from_ptx(&stream, kernels::FILL),
         ] {
-            let library = library.expect("the PTX is right");
+            let library = library.expect("the PTX is valid");
             assert!(!library.as_raw().is_null());
             library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
         }
@@ -27,7 +27,7 @@ fn library_loads_from_whatever_names_the_driver() {
 fn library_needs_no_current_context() {
     on_driver(|test| {
         test.assert_calls(Function::cuCtxPushCurrent_v2, 0, || {
-            Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is right");
+            Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
         });
     });
 }
@@ -35,7 +35,7 @@ fn library_needs_no_current_context() {
 #[test]
 fn kernel_is_looked_up_where_no_context_was_ever_used() {
     on_simulator(Config::new(), |test, simulator| {
-        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
         let error = library.kernel::<(f32,)>("saxpy").map(drop).expect_err("saxpy has four parameters");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert_eq!(simulator.live_handles().contexts, 0);
@@ -110,7 +110,7 @@ fn library_on_a_driver_without_libraries_is_an_error_that_names_the_version_need
 #[test]
 fn library_in_use_is_given_back_by_close() {
     on_driver(|test| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
         let (library, error) = library.close().expect_err("the kernel keeps the library").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -122,9 +122,9 @@ fn library_in_use_is_given_back_by_close() {
 #[test]
 fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         simulator.inject(Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (library, error) = library.close().expect_err("the driver refuses once").into_parts();
+        let (library, error) = library.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuLibraryUnload));
         library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library is still there");
     });
@@ -141,13 +141,13 @@ fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
             let gate = Gate::on(&stream);
             let code: Box<dyn std::any::Any + Send> = if from_library {
-                let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+                let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
                 let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
                 // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
                 Box::new((kernel, library))
             } else {
-                let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+                let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
                 let kernel = module.kernel::<Fill>("fill").expect("the module has the kernel");
                 // SAFETY: as above.
                 unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");

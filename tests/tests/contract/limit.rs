@@ -115,8 +115,8 @@ fn assert_fixed(context: &Context, limit: Limit) {
 fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
     on_driver(|test| {
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
-        let stream = context.stream().expect("a stream can be made");
-        let module = |ptx| Module::from_ptx(&context, ptx).expect("the PTX is right");
+        let stream = context.stream().expect("a stream can be created");
+        let module = |ptx| Module::from_ptx(&context, ptx).expect("the PTX is valid");
         let (printing, allocating, filling) = (module(kernels::PRINT), module(kernels::HEAP), module(kernels::FILL));
         let mut rows = DeviceBuffer::<u64>::zeroed(&stream, 1).expect("memory suffices");
         let mut words = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
@@ -145,7 +145,7 @@ fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
 fn printf_buffer_is_fixed_by_a_graph_that_prints() {
     on_simulator(Config::new(), |test, _| {
         let (context, stream) = (test.context(), test.stream());
-        let module = Module::from_ptx(&context, kernels::PRINT).expect("the PTX is right");
+        let module = Module::from_ptx(&context, kernels::PRINT).expect("the PTX is valid");
         let print = module.kernel::<(u32,)>("print_threads").expect("the module has the kernel");
         let graph = Graph::capture(&context, |scope| {
             // SAFETY: the kernel accesses no memory of the program.

@@ -52,8 +52,8 @@ fn code_of_several_texts_calls_each_other() {
     on_driver(|test| {
         let (stream, options) = (test.stream(), JitOptions::new());
         let mut linker = Linker::new(stream.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is right");
-        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is right");
+        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
+        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is valid");
         let linked = linker.complete().expect("every name is defined");
         // SAFETY: the linker produced the image.
         let image = unsafe { Image::from_bytes(linked.as_bytes()) }.expect("the linker makes whole images");
@@ -78,7 +78,7 @@ fn input_from_a_file_is_linked() {
         let path = std::env::temp_dir().join(format!("curium-linker-{}.ptx", std::process::id()));
         std::fs::write(&path, CALLEE).expect("the temporary folder can be written");
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is right");
+        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
         // SAFETY: the file contains complete PTX.
         unsafe { linker.add_file(LinkInput::Ptx, &path, &options) }.expect("the file is PTX");
         std::fs::remove_file(&path).expect("the file is there");
@@ -95,7 +95,7 @@ fn undefined_name_is_an_error_with_the_log() {
     on_driver(|test| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is right");
+        linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
         let error = linker.complete().expect_err("`twice` is nowhere");
         let Error::Call(error) = error else { panic!("{error}") };
         assert!(error.log.as_deref().is_some_and(|log| log.contains("twice")), "{:?}", error.log);
@@ -121,10 +121,10 @@ fn link_that_the_driver_does_not_end_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
-        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is right");
+        linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is valid");
         let linked = linker.complete().expect("every name is defined");
         simulator.inject(Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (linked, error) = linked.close().expect_err("the driver refuses once").into_parts();
+        let (linked, error) = linked.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuLinkDestroy));
         assert_eq!(simulator.live_handles().links, 1);
         assert!(!linked.as_bytes().is_empty());

@@ -153,7 +153,7 @@ fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
         let path = std::env::temp_dir().join(format!("curium-log-{}", std::process::id()));
         log.write_to(&path).expect("the folder is writable");
         let text = std::fs::read_to_string(&path).expect("the file is there");
-        std::fs::remove_file(&path).expect("the file is ours");
+        std::fs::remove_file(&path).expect("the test owns the file");
         assert!(text.contains("cuDeviceGet"), "{text}");
         let error = log.write_to("/no/such/folder/log").expect_err("the folder is not there");
         assert!(error.to_string().contains("/no/such/folder/log"), "{error}");
@@ -203,7 +203,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         let listener = listener.expect("the driver takes a callback");
         let function = Function::cuLogsUnregisterCallback;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener.close().expect_err("the driver refuses once").into_parts();
+        let (listener, error) = listener.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(function));
         drop(failure(test));
         assert_eq!(*heard.lock().expect("no panic"), 0);

@@ -124,7 +124,7 @@ fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
         let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
             .expect("it can be captured");
-        let mut graph = graph.instantiate().expect("the graph is sound");
+        let mut graph = graph.instantiate().expect("the graph is valid");
         {
             let _view = buffer.host_view_mut().expect("no other view exists");
             graph.launch(&stream).expect_err("the host accesses the memory");
@@ -184,7 +184,7 @@ fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten()
         test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
             let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
                 .expect("it can be captured");
-            let mut graph = graph.instantiate().expect("the graph is sound");
+            let mut graph = graph.instantiate().expect("the graph is valid");
             graph.launch(&stream).expect("nothing else uses the buffer");
         });
         assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);

@@ -319,7 +319,7 @@ fn current_pool_of_a_location_is_the_one_that_was_set() {
 fn pool_is_ended_when_setting_it_up_fails() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuMemPoolSetAttribute).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let error = MemoryPool::new(&test.device()).expect_err("the driver refuses once");
+        let error = MemoryPool::new(&test.device()).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemPoolSetAttribute));
         assert!(error.to_string().contains("release threshold of a pool"), "{error}");
         assert_eq!(simulator.live_handles().pools, 0);

@@ -10,7 +10,7 @@ use curium_tests::{kernels, on_driver, on_simulator};
 fn kernel_of_a_module_runs() {
     on_driver(|test| {
         let stream = test.stream();
-        let module = Module::from_ptx(stream.context(), kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(stream.context(), kernels::FILL).expect("the PTX is valid");
         assert_eq!(module.context(), stream.context());
         assert!(!module.as_raw().is_null());
         let fill = module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
@@ -51,7 +51,7 @@ fn broken_ptx_is_an_error_with_the_compilers_log() {
 #[test]
 fn missing_kernel_is_an_error_that_names_it() {
     on_driver(|test| {
-        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
         let error = module.kernel::<()>("absent").expect_err("there is no such kernel");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
         assert_eq!(error.function(), Some(Function::cuModuleGetFunction));
@@ -62,7 +62,7 @@ fn missing_kernel_is_an_error_that_names_it() {
 #[test]
 fn module_in_use_is_given_back_by_close() {
     on_driver(|test| {
-        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
         let clone = module.clone();
         let (module, error) = module.close().expect_err("the clone keeps the module").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -75,9 +75,9 @@ fn module_in_use_is_given_back_by_close() {
 fn module_that_the_driver_does_not_unload_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         for function in [Function::cuModuleUnload, Function::cuCtxGetCurrent, Function::cuCtxPushCurrent_v2] {
-            let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+            let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (module, error) = module.close().expect_err("the driver refuses once").into_parts();
+            let (module, error) = module.close().expect_err("the injected fault occurs").into_parts();
             assert_eq!(error.function(), Some(function));
             module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module is still there");
         }
@@ -87,7 +87,7 @@ fn module_that_the_driver_does_not_unload_is_given_back_by_close() {
 #[test]
 fn module_is_unloaded_once_though_its_context_cannot_be_left() {
     on_simulator(Config::new(), |test, simulator| {
-        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
         simulator.inject(Fault::on(Function::cuCtxPopCurrent_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let before = simulator.calls(Function::cuModuleUnload);
         drop(module);

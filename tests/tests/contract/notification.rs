@@ -48,7 +48,8 @@ fn listener_that_the_driver_does_not_register_leaves_nothing() {
         let held = Arc::clone(&token);
         let function = Function::cuDeviceRegisterAsyncNotification;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        let error = test.device().on_notification(move |_| drop(Arc::clone(&held))).expect_err("the driver refuses");
+        let error =
+            test.device().on_notification(move |_| drop(Arc::clone(&held))).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(function));
         assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
     });
@@ -63,7 +64,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         let listener = listener.expect("a device can be listened to");
         let function = Function::cuDeviceUnregisterAsyncNotification;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener.close().expect_err("the driver refuses once").into_parts();
+        let (listener, error) = listener.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(function));
         simulator.notify_over_budget(0, 1);
         assert_eq!(*heard.lock().expect("no panic"), 0);

@@ -74,7 +74,7 @@ fn pinned_buffer_of_a_node_whose_memory_cannot_be_unmapped_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let pinned = PinnedBuffer::<u8>::zeroed_on_node(&test.context(), 10, 0).expect("the node has memory");
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (pinned, error) = pinned.close().expect_err("the driver refuses once").into_parts();
+        let (pinned, error) = pinned.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(pinned[..], [0; 10]);
         test.assert_calls(Function::cuMemUnmap, 1, || drop(pinned));

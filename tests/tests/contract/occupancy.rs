@@ -9,8 +9,8 @@ use curium_sys::CUdevice_attribute;
 use curium_tests::{TestDriver, kernels, on_driver};
 
 fn fills(test: &TestDriver) -> [Kernel<Untyped>; 2] {
-    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
-    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
+    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
     [library.untyped_kernel("fill"), module.untyped_kernel("fill")].map(|kernel| kernel.expect("the code has it"))
 }
 
@@ -70,7 +70,7 @@ fn shared_memory_of_a_suggested_size_may_depend_on_the_block() {
 fn suggested_configuration_covers_every_element() {
     on_driver(|test| {
         let stream = test.stream();
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
         let config = fill.suggested_config(stream.context(), 3000).expect("the driver calculates");
         let mut buffer = DeviceBuffer::zeroed(&stream, 3000).expect("memory suffices");

@@ -9,7 +9,7 @@ use curium_tests::{TestDriver, on_driver, on_peers, on_simulator};
 fn device_is_no_peer_of_itself() {
     on_driver(|test| {
         let device = test.device();
-        assert!(!device.can_access_peer(&device).expect("a device can be asked"));
+        assert!(!device.can_access_peer(&device).expect("a device can be queried"));
         let error = device.peer_link(&device).expect_err("there is no link");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
         let context = test.context();
@@ -51,7 +51,7 @@ fn peer_link_matches_its_attributes() {
 #[test]
 fn topology_has_a_link_for_each_pair() {
     on_peers(|test, _, _| {
-        let topology = test.driver().topology().expect("the devices can be asked");
+        let topology = test.driver().topology().expect("the devices can be queried");
         let count = test.driver().device_count().expect("the devices can be counted");
         assert_eq!(topology.devices().len(), count);
         for (from, to) in (0..count).flat_map(|from| (0..count).map(move |to| (from, to))) {
@@ -66,7 +66,7 @@ fn topology_has_a_link_for_each_pair() {
 #[test]
 fn topology_of_one_device_has_no_link() {
     on_simulator(Config::new(), |test, _| {
-        let topology = test.driver().topology().expect("the device can be asked");
+        let topology = test.driver().topology().expect("the device can be queried");
         assert_eq!((topology.devices().len(), topology.link(0, 0)), (1, None));
     });
 }
@@ -75,7 +75,7 @@ fn topology_of_one_device_has_no_link() {
 fn atomics_answer_for_each_operation_in_order() {
     let check = |test: &TestDriver| {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::CompareAndSwap, AtomicOperation::FloatMax];
-        let forms = test.device().host_atomics(&operations).expect("the device can be asked");
+        let forms = test.device().host_atomics(&operations).expect("the device can be queried");
         assert_eq!(forms.len(), operations.len());
         let error = test.device().host_atomics(&[]).expect_err("nothing was asked");
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -86,7 +86,7 @@ fn atomics_answer_for_each_operation_in_order() {
     on_driver(check);
     on_peers(|_, first, second| {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::Exchange];
-        let forms = first.device().peer_atomics(second.device(), &operations).expect("the devices can be asked");
+        let forms = first.device().peer_atomics(second.device(), &operations).expect("the devices can be queried");
         assert_eq!(forms.len(), operations.len());
     });
 }
@@ -94,8 +94,8 @@ fn atomics_answer_for_each_operation_in_order() {
 #[test]
 fn devices_of_different_drivers_are_no_peers() {
     on_simulator(Config::new(), |test, _| {
-        let other = Simulator::new(Config::new()).expect("a simulator can be made");
-        let driver = other.driver::<curium_driver::Driver>().expect("the simulator initialises");
+        let other = Simulator::new(Config::new()).expect("a simulator can be created");
+        let driver = other.driver::<curium_driver::Driver>().expect("the simulator initializes");
         let (here, there) = (test.device(), driver.device(0).expect("there is a device"));
         for error in [
             here.can_access_peer(&there).map(drop),

@@ -35,7 +35,7 @@ fn write_combined_memory_can_be_written() {
         let context = test.context();
         let source = PinnedBuffer::from_slice(&context, &[3_u32; 64], PinnedFlags::WRITE_COMBINED);
         let source = source.expect("memory suffices");
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 64]);
     });
@@ -45,7 +45,7 @@ fn write_combined_memory_can_be_written() {
 fn device_copies_from_and_to_pinned_memory() {
     on_driver(|test| {
         let context = test.context();
-        let stream = context.stream().expect("a context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         let source = PinnedBuffer::from_slice(&context, &[9_u16; 500], PinnedFlags::empty()).expect("memory suffices");
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
         drop(source);
@@ -76,7 +76,7 @@ fn failed_allocation_reports_the_requested_size() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let error = PinnedBuffer::<u64>::zeroed(&test.context(), 8, PinnedFlags::empty());
-        let error = error.map(drop).expect_err("the driver refuses once");
+        let error = error.map(drop).expect_err("the injected fault occurs");
         assert!(error.is_out_of_memory());
         assert!(error.to_string().contains("64 bytes of pinned memory"), "{error}");
     });
@@ -110,7 +110,7 @@ fn pinned_buffer_that_the_driver_does_not_free_is_given_back_by_close() {
         let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
         let buffer = buffer.expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("the driver refuses once").into_parts();
+        let (buffer, error) = buffer.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemFreeHost));
         assert_eq!(&*buffer, &[5; 3], "the buffer is still there");
     });

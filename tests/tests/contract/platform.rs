@@ -42,7 +42,7 @@ type Fill = Kernel<(DevicePointer<u32>, u32, u32)>;
 fn fill(test: &TestDriver) -> Fill {
     Library::from_ptx(test.driver(), kernels::FILL)
         .and_then(|library| library.kernel("fill"))
-        .expect("the PTX is right")
+        .expect("the PTX is valid")
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn devices_of_windows_are_no_peers_and_the_error_says_what_to_do() {
     for platform in [Platform::Windows, Platform::Wsl] {
         on_simulator(config(DeviceModel::H100, platform).with_devices(2), |test, _| {
             let (first, second) = (test.device(), test.driver().device(1).expect("there are two devices"));
-            assert!(!first.can_access_peer(&second).expect("devices can be asked"));
-            assert!(!first.peer_link(&second).expect("devices can be asked").access);
+            assert!(!first.can_access_peer(&second).expect("devices can be queried"));
+            assert!(!first.peer_link(&second).expect("devices can be queried").access);
             let peer = second.primary_context().expect("the device has a context");
             let error = test.context().enable_peer_access(&peer).expect_err("the devices are no peers");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED));

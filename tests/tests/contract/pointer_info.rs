@@ -15,7 +15,7 @@ fn pointer_info_reports_the_ways_to_share_its_memory() {
     on_driver(|test| {
         let (stream, driver, device) = (test.stream(), test.driver(), test.device());
         let about = |pointer| {
-            let sharing = PointerSharing::of(&test.context(), pointer).expect("it can be asked");
+            let sharing = PointerSharing::of(&test.context(), pointer).expect("it can be queried");
             sharing.expect("it is known")
         };
         let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
@@ -42,7 +42,7 @@ fn pointer_info_reports_the_ways_to_share_its_memory() {
         }
         let ordinary = Box::new(1_u8);
         let unknown = DevicePointer::<u8>::from_raw((&raw const *ordinary).expose_provenance() as u64);
-        assert_eq!(PointerSharing::of(&test.context(), unknown).expect("it can be asked"), None);
+        assert_eq!(PointerSharing::of(&test.context(), unknown).expect("it can be queried"), None);
     });
 }
 
@@ -53,7 +53,7 @@ fn sharing_that_an_older_driver_does_not_report_is_none() {
         let version = CudaVersion::new(version.0, version.1);
         on_simulator(Config::new().with_driver_version(version), |test, _| {
             let buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 100).expect("memory suffices");
-            let sharing = PointerSharing::of(&test.context(), buffer.as_pointer()).expect("it can be asked");
+            let sharing = PointerSharing::of(&test.context(), buffer.as_pointer()).expect("it can be queried");
             let sharing = sharing.expect("it is known");
             let told =
                 (sharing.mapping.is_some(), sharing.block_id.is_some(), sharing.is_hw_decompress_capable.is_some());
@@ -66,7 +66,7 @@ fn sharing_that_an_older_driver_does_not_report_is_none() {
 fn pointer_information_distinguishes_kinds_of_memory() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
-        let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be asked").expect("it is known");
+        let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be queried").expect("it is known");
         let pooled = DeviceBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
         let info = about(pooled.as_pointer());
         assert_eq!((info.kind, info.is_pooled, info.is_managed), (MemoryType::Device, true, false));
@@ -75,7 +75,7 @@ fn pointer_information_distinguishes_kinds_of_memory() {
         let (start, info) = (plain.as_pointer().as_raw(), about(plain.as_pointer().wrapping_add(50)));
         assert_eq!((info.range.clone(), info.is_pooled), (start..start + 100, false));
         assert_ne!(info.buffer_id, about(pooled.as_pointer()).buffer_id);
-        let range = address_range(&test.context(), plain.as_pointer().wrapping_add(99)).expect("it can be asked");
+        let range = address_range(&test.context(), plain.as_pointer().wrapping_add(99)).expect("it can be queried");
         assert_eq!(range, Some(start..start + 100));
         let unified = UnifiedBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
         assert!(about(unified.as_pointer()).is_managed);
@@ -86,8 +86,8 @@ fn pointer_information_distinguishes_kinds_of_memory() {
         let ordinary = Box::new(1_u8);
         let address = (&raw const *ordinary).expose_provenance() as u64;
         let unknown = DevicePointer::<u8>::from_raw(address);
-        assert_eq!(PointerInfo::of(driver, unknown).expect("it can be asked"), None);
-        assert_eq!(address_range(&test.context(), unknown).expect("it can be asked"), None);
+        assert_eq!(PointerInfo::of(driver, unknown).expect("it can be queried"), None);
+        assert_eq!(address_range(&test.context(), unknown).expect("it can be queried"), None);
         let view: DeviceSlice<'_, u8> = unified.as_slice();
         assert_eq!(view.as_pointer(), unified.as_pointer());
     });

@@ -203,10 +203,10 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
     in_new_process("process::handles_that_other_code_released_are_reported_and_nothing_else_happens", || {
         on_driver(|test| {
             let context = test.context();
-            let stream = context.stream().expect("a context gives a stream");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            let stream = context.stream().expect("a stream can be created");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+            let library = Library::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
             let pinned = PinnedBuffer::<u8>::zeroed(&context, 8, PinnedFlags::empty()).expect("memory suffices");
             let driver = test.driver();
             stream.synchronize().expect("the stream works");
@@ -247,8 +247,8 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
     in_new_process("process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it", || {
         on_driver(|test| {
             let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
-            let stream = context.stream().expect("a context gives a stream");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            let stream = context.stream().expect("a stream can be created");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
             stream.synchronize().expect("the stream works");
             // SAFETY: as above: the effect is the subject of the test.

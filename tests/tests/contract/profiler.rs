@@ -22,7 +22,7 @@ fn profiler_that_does_not_stop_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let profiling = test.context().profile().expect("the profiler starts");
         simulator.inject(Fault::on(Function::cuProfilerStop).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (profiling, error) = profiling.close().expect_err("the driver refuses once").into_parts();
+        let (profiling, error) = profiling.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuProfilerStop));
         test.assert_calls(Function::cuProfilerStop, 1, || drop(profiling));
     });

@@ -85,12 +85,12 @@ impl<'a> World<'a> {
         let streams = (0..3).map(|_| test.stream()).collect();
         // Small segments, so that the cache grows and coalesces.
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
-        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
         let kernel = library.kernel("fill").expect("the kernel is there");
         // SAFETY: the kernel writes only elements below the length argument, which is the length of the buffer.
         let fill = unsafe { kernel.declare_safe() };
-        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
         let kernel = library.kernel("read_at").expect("the kernel is there");
         // SAFETY: the kernel copies the element at the index, which all allocations here have, to the first element of
         // the other argument.

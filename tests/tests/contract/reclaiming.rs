@@ -18,7 +18,7 @@ const MOST: usize = 40 << 20;
 
 fn recovering(test: &TestDriver) -> Reclaiming<CachingResource> {
     let options = CachingOptions::new().with_cache(true);
-    Reclaiming::new(CachingResource::with_options(&test.context(), &options).expect("a resource can be made"))
+    Reclaiming::new(CachingResource::with_options(&test.context(), &options).expect("a resource can be created"))
 }
 
 fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {

@@ -48,7 +48,8 @@ fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_statistics() {
         let (stream, cell, seen) = (test.stream(), Seen::default(), Seen::default());
         let upstream = Circular { cache: Arc::clone(&cell), seen: Arc::clone(&seen) };
         let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_upstream(&test.context(), &options, upstream).expect("a cache can be made");
+        let cache =
+            CachingResource::with_upstream(&test.context(), &options, upstream).expect("a cache can be created");
         *cell.lock().unwrap_or_else(PoisonError::into_inner) = Some(cache.clone());
         let buffer = DeviceBuffer::<u8, _>::uninit_in(&stream, 1000, cache.clone()).expect("the outer one succeeds");
         let (nested, statistics) = take(&seen);
@@ -64,7 +65,7 @@ fn upstream_that_allocates_from_its_cache_gets_an_error_and_the_statistics() {
 fn observer_that_allocates_from_a_growing_arena_gets_an_error() {
     on_driver(|test| {
         let (stream, seen) = (test.stream(), Seen::default());
-        let arena = Arc::new(Arena::new(&test.context()).expect("an arena can be made"));
+        let arena = Arc::new(Arena::new(&test.context()).expect("an arena can be created"));
         let action = {
             let (arena, stream, seen) = (Arc::clone(&arena), stream.clone(), Arc::clone(&seen));
             move || {
@@ -86,8 +87,8 @@ fn observer_that_allocates_from_a_growing_arena_gets_an_error() {
 fn observer_that_changes_a_part_of_the_graph_around_it_gets_an_error() {
     on_driver(|test| {
         let context = test.context();
-        let mut graph = Graph::new(&context).expect("a graph can be made");
-        let child = Graph::new(&context).expect("a graph can be made");
+        let mut graph = Graph::new(&context).expect("a graph can be created");
+        let child = Graph::new(&context).expect("a graph can be created");
         let node = graph.add_child(&[], &child).expect("the node can be added");
         let part = Mutex::new(graph.child(node).expect("the node has a graph"));
         let seen = Seen::default();
@@ -146,7 +147,7 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
         first.as_slice_mut().fill_on(scope, 7)?;
         second.as_slice_mut().fill_on(scope, 7)
     });
-    let mut graph = graph.and_then(|graph| graph.instantiate()).expect("the graph is sound");
+    let mut graph = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
     let (mut accessed, copied) = if is_first_accessed { (first, second) } else { (second, first) };
     let (go, may_go) = mpsc::channel();
     let seen = Seen::default();

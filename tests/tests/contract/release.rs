@@ -37,9 +37,9 @@ fn two_devices() -> Config {
 
 /// Drops the result of `make` while `function` fails, and returns the reports.
 fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
-    let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
-    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
-    let made = make(&driver).expect("the handle can be made");
+    let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let made = make(&driver).expect("the handle can be created");
     simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     reported(function, || drop(made))
 }
@@ -126,8 +126,8 @@ fn failed_creation_of_a_context_names_the_device() {
     if uses_cuda() {
         return;
     }
-    let simulator = Simulator::new(two_devices()).expect("a simulator can be made");
-    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
+    let simulator = Simulator::new(two_devices()).expect("a simulator can be created");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     let device = driver.device(1).expect("there are two");
     let mut functions = vec![Function::cuDevicePrimaryCtxRetain];
     functions.push(if driver.has(Function::cuCtxCreate_v4) {
@@ -138,9 +138,9 @@ fn failed_creation_of_a_context_names_the_device() {
     for function in functions {
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         let error = if function == Function::cuDevicePrimaryCtxRetain {
-            device.primary_context().expect_err("the driver refuses once")
+            device.primary_context().expect_err("the injected fault occurs")
         } else {
-            device.create_context(ContextOptions::new()).expect_err("the driver refuses once")
+            device.create_context(ContextOptions::new()).expect_err("the injected fault occurs")
         };
         assert_eq!(error.function(), Some(function));
         assert!(error.to_string().contains("context of device 1, "), "{error}");
@@ -153,9 +153,10 @@ fn observer_that_panics_does_not_make_a_drop_panic() {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
-    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
+    let stream =
+        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
     simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
     set_drop_observer(Some(Arc::new(|error| {
         assert_ne!(error.function(), Some(Function::cuStreamDestroy_v2), "this panic is part of the test");
@@ -213,10 +214,11 @@ fn drop_after_the_driver_ended_is_silent() {
     if uses_cuda() {
         return;
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; after its end they return an error.
-    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
-    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+    let stream =
+        driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created");
     let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
     // Created first, so that no other simulator reuses the slot of this one.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -241,8 +243,8 @@ fn handles_dropped_in_any_order_leave_nothing() {
     for order in 0..24 {
         curium_tests::on_driver(|test| {
             let context = test.context();
-            let stream = context.stream().expect("a context gives a stream");
-            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            let stream = context.stream().expect("a stream can be created");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
             event.record(&stream).expect("an event can be recorded");
             let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
             let mut handles: Vec<Box<dyn std::any::Any>> =

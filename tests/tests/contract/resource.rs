@@ -48,7 +48,7 @@ fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
 
 fn caching(test: &TestDriver) -> CachingResource {
     let options = CachingOptions::new().with_cache(true);
-    CachingResource::with_options(&test.context(), &options).expect("a resource can be made")
+    CachingResource::with_options(&test.context(), &options).expect("a resource can be created")
 }
 
 /// Returns every resource, by itself and composed.
@@ -57,11 +57,11 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
         // SAFETY: the table is owned here, has no other owner, and its functions are those of a resource.
-        unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is whole")
+        unsafe { curium_memory::c_resource::ExternalResource::from_table(table) }.expect("the table is complete")
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
-        ("MemoryPool", Arc::new(MemoryPool::new(&test.device()).expect("a pool can be made"))),
+        ("MemoryPool", Arc::new(MemoryPool::new(&test.device()).expect("a pool can be created"))),
         ("SyncAlloc", Arc::new(SyncAlloc)),
         ("Managed", Arc::new(Managed)),
         ("Pinned", Arc::new(Pinned)),
@@ -206,7 +206,7 @@ fn free_that_fails_leaves_the_memory_to_the_caller() {
         for (resource, function) in cases {
             let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-            let error = free(&resource, &stream, pointer, 100, 256).expect_err("the driver refuses");
+            let error = free(&resource, &stream, pointer, 100, 256).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function));
             free(&resource, &stream, pointer, 100, 256).expect("the driver does not refuse twice");
         }
@@ -219,7 +219,7 @@ fn pinned_memory_without_an_address_on_the_device_is_freed() {
         let stream = test.stream();
         let function = Function::cuMemHostGetDevicePointer_v2;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = Pinned.allocate(&stream, 100, 256).expect_err("the driver refuses");
+        let error = Pinned.allocate(&stream, 100, 256).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(function));
         assert_eq!(simulator.live_handles().host_allocations, 0);
     });

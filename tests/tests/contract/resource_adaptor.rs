@@ -46,12 +46,12 @@ fn limit_counts_no_allocation_that_failed() {
     on_simulator(Config::new(), |test, simulator| {
         let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource.allocate(&stream, 600, 256).expect_err("the driver refuses");
+        resource.allocate(&stream, 600, 256).expect_err("the injected fault occurs");
         assert_eq!(resource.used(), 0);
         let pointer = resource.allocate(&stream, 600, 256).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
-        unsafe { resource.deallocate(&stream, pointer, 600, 256) }.expect_err("the driver refuses");
+        unsafe { resource.deallocate(&stream, pointer, 600, 256) }.expect_err("the injected fault occurs");
         assert_eq!(resource.used(), 600, "the memory is still in use");
         free(&resource, &stream, pointer, 600);
     });
@@ -65,7 +65,7 @@ fn statistics_count_what_is_in_use_and_what_was_at_most() {
         let second = resource.allocate(&stream, 200, 256).expect("memory suffices");
         free(&resource, &stream, first, 100);
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource.allocate(&stream, 600, 256).expect_err("the driver refuses");
+        resource.allocate(&stream, 600, 256).expect_err("the injected fault occurs");
         let counts = resource.counts();
         assert_eq!((counts.allocations, counts.frees, counts.failures), (2, 1, 1));
         assert_eq!((counts.allocated_bytes, counts.live_bytes, counts.peak_bytes), (300, 200, 300));
@@ -167,7 +167,7 @@ fn recording_keeps_the_last_events() {
         let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
         free(&resource, &stream, pointer, 100);
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
-        resource.allocate(&stream, 200, 256).expect_err("the driver refuses");
+        resource.allocate(&stream, 200, 256).expect_err("the injected fault occurs");
         let events = resource.events();
         let kinds: Vec<_> = events.iter().map(|event| (event.kind, event.address, event.bytes)).collect();
         let (address, free_bytes) = (pointer.as_raw(), events[2].address);
@@ -242,7 +242,7 @@ fn replay_that_fails_frees_what_it_has() {
         let context = test.context();
         let function = Function::cuMemAllocAsync;
         simulator.inject(Fault::on(function).call(2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = log.replay(&StreamOrdered, &context).expect_err("the driver refuses");
+        let error = log.replay(&StreamOrdered, &context).expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(function));
         context.synchronize().expect("the context works");
         assert_eq!(simulator.live_handles().device_allocations, 0);

@@ -71,7 +71,7 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
             release: Some(release),
         };
         // SAFETY: the table has no other owner, and its functions may be called from any thread; no memory is accessed.
-        let resource = unsafe { ExternalResource::from_table(table) }.expect("the table is whole");
+        let resource = unsafe { ExternalResource::from_table(table) }.expect("the table is complete");
         let pointer = resource.allocate(&stream, 77, 256).expect("the table allocates");
         assert_eq!(pointer.as_raw(), 77_000);
         // SAFETY: the memory was allocated from this resource with this size and alignment.
@@ -94,21 +94,21 @@ fn table_without_a_function_is_refused() {
 
 /// Calls the table's allocation function as a C program does.
 fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> (CUresult, u64) {
-    let (function, mut address) = (table.allocate.expect("the table is whole"), 0);
+    let (function, mut address) = (table.allocate.expect("the table is complete"), 0);
     // SAFETY: the table was not released, the stream is live, and `address` is valid for writes.
     let code = unsafe { function(table.context, stream.as_raw(), bytes, 256, &raw mut address) };
     (code, address)
 }
 
 fn give_back(table: &ResourceTable, stream: &Stream, address: u64, bytes: usize) -> CUresult {
-    let function = table.deallocate.expect("the table is whole");
+    let function = table.deallocate.expect("the table is complete");
     // SAFETY: the table was not released, and the memory was allocated from it with this size and alignment.
     unsafe { function(table.context, stream.as_raw(), address, bytes, 256) }
 }
 
 fn end(table: ResourceTable) {
     // SAFETY: the table is not used from here on.
-    unsafe { table.release.expect("the table is whole")(table.context) };
+    unsafe { table.release.expect("the table is complete")(table.context) };
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn exported_resource_serves_c_and_knows_its_streams() {
     on_driver(|test| {
         let (context, stream, other) = (test.context(), test.stream(), test.stream());
         let options = CachingOptions::new().with_cache(true);
-        let resource = CachingResource::with_options(&context, &options).expect("a resource can be made");
+        let resource = CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(resource.clone(), &context);
         let (code, first) = call(&table, &stream, 1 << 20);
         assert_eq!(code, CUresult::CUDA_SUCCESS);
@@ -152,7 +152,7 @@ fn failures_are_error_codes_in_c() {
         let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 100)), &context);
         assert_eq!(call(&table, &stream, 101).0, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         assert_eq!(call(&table, &stream, 0).0, CUresult::CUDA_ERROR_INVALID_VALUE);
-        let function = table.allocate.expect("the table is whole");
+        let function = table.allocate.expect("the table is complete");
         let mut address = 0;
         // SAFETY: a default stream and a null output pointer are rejected before any access.
         let code = unsafe { function(table.context, std::ptr::null_mut(), 10, 256, &raw mut address) };

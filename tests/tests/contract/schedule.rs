@@ -20,7 +20,7 @@ fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
     let (mut product, copy) = (buffer(&producer), buffer(&consumer));
     fill(&producer, &mut product, PRODUCED).expect("the buffer can be filled");
     if waits {
-        let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         produced.record(&producer).expect("an event can be recorded");
         consumer.wait_event(&produced).expect("a stream can wait");
     }

@@ -266,7 +266,7 @@ fn snapshot_is_what_the_viewer_and_python_read() {
     on_driver(|test| {
         let stream = test.stream();
         let options = CachingOptions::new().with_cache(true);
-        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
         let cache = LeakTracker::new(cache);
         let before = cache.allocate(&stream, 12_345, 256).expect("memory suffices");
         let resource = AllocationRecorder::ring(cache, 2000);
@@ -310,9 +310,9 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
     on_driver(|test| {
         let (stream, mib) = (test.stream(), 1 << 20);
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 * mib);
-        let mapped = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let mapped = CachingResource::with_options(&test.context(), &options).expect("a resource can be created");
         let upstream = CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
-            .expect("a resource can be made");
+            .expect("a resource can be created");
         for cache in [mapped, upstream] {
             let resource = AllocationRecorder::ring(cache, 1000);
             let mut live: Vec<_> = (1..9)

@@ -87,7 +87,7 @@ fn staging_buffer_without_bytes_is_an_error() {
 fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone() {
     on_driver(|test| {
         let context = test.context();
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         stage_small_copies(&context);
         let source = words(LEN, 6);
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -111,7 +111,7 @@ fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone
 fn large_slice_in_a_capture_is_kept_by_the_graph_and_not_staged() {
     on_driver(|test| {
         let context = test.context();
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         stage_small_copies(&context);
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
         let (pinned, mut source) = (Staging::byte_len(&context), words(LEN, 7));
@@ -155,7 +155,7 @@ fn threads_that_copy_at_once_use_two_staging_buffers() {
             for seed in 0..4 {
                 let context = &context;
                 scope.spawn(move || {
-                    let stream = context.stream().expect("the context gives a stream");
+                    let stream = context.stream().expect("a stream can be created");
                     for round in 0..4 {
                         let source = words(LEN, seed * 16 + round);
                         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
@@ -187,7 +187,7 @@ fn staging_buffers_end_before_the_context_that_is_closed() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.context();
         stage_small_copies(&context);
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         drop(DeviceBuffer::from_slice(&stream, &words(LEN, 7)).expect("memory suffices"));
         stream.synchronize().expect("the work succeeds");
         drop(stream);
@@ -285,7 +285,7 @@ fn copy_fits_the_staging_buffer_of_options_that_change_while_it_begins() {
 fn copy_that_an_observer_makes_during_a_staged_copy_is_the_drivers() {
     on_driver(|test| {
         let stream = test.stream();
-        let other = stream.context().stream().expect("the context gives a stream");
+        let other = stream.context().stream().expect("a stream can be created");
         stage_small_copies(stream.context());
         let source = words(LEN, 12);
         let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");

@@ -20,7 +20,7 @@ use curium_tests::{TestDriver, in_own_process, kernels, on_driver, on_simulator}
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn faulty<S: Signature>(test: &TestDriver, name: &str) -> Kernel<S> {
-    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
     library.kernel(name).expect("the library has the kernel")
 }
 

@@ -10,8 +10,8 @@ use curium_tests::{Gate, on_driver, on_simulator, stream_work};
 fn stream_without_work_is_finished() {
     on_driver(|test| {
         let stream = test.stream();
-        assert!(stream.is_finished().expect("a stream can be asked"));
-        stream.synchronize().expect("a stream can be waited for");
+        assert!(stream.is_finished().expect("a stream can be queried"));
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -20,10 +20,10 @@ fn stream_with_work_is_not_finished_until_the_work_is_done() {
     on_driver(|test| {
         let stream = test.stream();
         let gate = Gate::on(&stream);
-        assert!(!stream.is_finished().expect("a stream can be asked"));
+        assert!(!stream.is_finished().expect("a stream can be queried"));
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
-        assert!(stream.is_finished().expect("a stream can be asked"));
+        stream.synchronize().expect("a stream can be synchronized");
+        assert!(stream.is_finished().expect("a stream can be queried"));
     });
 }
 
@@ -32,14 +32,14 @@ fn stream_waits_for_an_event_of_another() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&first);
         event.record(&first).expect("an event can be recorded");
         second.wait_event(&event).expect("a stream can wait");
         assert!(stream_work::is_held_up(&second), "the second stream did not wait");
         gate.open();
-        second.synchronize().expect("a stream can be waited for");
-        assert!(event.is_finished().expect("an event can be asked"));
+        second.synchronize().expect("a stream can be synchronized");
+        assert!(event.is_finished().expect("an event can be queried"));
     });
 }
 
@@ -48,7 +48,7 @@ fn stream_waits_for_an_event_as_it_was_recorded_then() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         event.record(&first).expect("an event can be recorded");
         second.wait_event(&event).expect("a stream can wait");
         let gate = Gate::on(&first);
@@ -62,7 +62,7 @@ fn stream_waits_for_an_event_as_it_was_recorded_then() {
 fn stream_does_not_wait_for_an_event_that_was_never_recorded() {
     on_driver(|test| {
         let stream = test.stream();
-        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be created");
         stream.wait_event(&event).expect("a stream can wait");
         stream.synchronize().expect("there is nothing to wait for");
     });
@@ -107,7 +107,7 @@ fn stream_with_unknown_flags_is_an_error() {
 fn stream_that_blocks_is_a_stream() {
     on_driver(|test| {
         let options = StreamOptions::default().with_flags(StreamFlags::empty());
-        let stream = Stream::new(&test.context(), options).expect("a stream can be made");
+        let stream = Stream::new(&test.context(), options).expect("a stream can be created");
         assert_ne!(stream, test.stream());
         assert_eq!(stream, stream.clone());
         stream.synchronize().expect("the stream works");
@@ -131,7 +131,7 @@ fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (stream, error) = stream.close().expect_err("the driver refuses once").into_parts();
+        let (stream, error) = stream.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamDestroy_v2));
         stream.synchronize().expect("the stream is still there");
         stream.close().expect("the driver refused once only");
@@ -143,12 +143,12 @@ fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
 fn work_on_a_dropped_stream_completes() {
     on_driver(|test| {
         let context = test.context();
-        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let stream = test.stream();
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         drop(stream);
-        assert!(!event.is_finished().expect("an event can be asked"));
+        assert!(!event.is_finished().expect("an event can be queried"));
         gate.open();
         event.synchronize().expect("the work completes without its stream");
     });
@@ -158,7 +158,7 @@ fn work_on_a_dropped_stream_completes() {
 fn stream_keeps_its_context_and_driver() {
     on_driver(|test| {
         let stream = test.driver().device(0).and_then(|device| device.primary_context()?.stream());
-        let stream = stream.expect("a stream can be made");
+        let stream = stream.expect("a stream can be created");
         stream.context().synchronize().expect("the context is there for as long as the stream");
         assert!(!stream.as_raw().is_null());
         assert_eq!(stream.driver().version(), test.driver().version());

@@ -24,7 +24,7 @@ fn use_default(test: &TestDriver, make: impl FnOnce() -> Stream) {
     let stream = make();
     let buffer = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3]).expect("memory suffices");
     assert_eq!(buffer.to_vec().expect("the copy succeeds"), [1, 2, 3]);
-    stream.synchronize().expect("a stream can be waited for");
+    stream.synchronize().expect("a stream can be synchronized");
     drop(buffer);
     test.assert_calls(Function::cuStreamDestroy_v2, 0, || drop(stream));
     stack.assert_unchanged();

@@ -37,7 +37,7 @@ fn values_are_written_in_stream_order() {
         unsafe { stream.write_value_u64(first, 1 << 40) }.expect("the device writes values");
         // SAFETY: as above.
         unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }.expect("the device writes values");
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(*buffer, [1 << 40, 7]);
     });
 }
@@ -53,10 +53,10 @@ fn stream_waits_until_another_has_written_the_value() {
         unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }.expect("the device waits for values");
         // SAFETY: the address is aligned and in the buffer, which lives on this stream.
         unsafe { writing.write_value_u32(flag, 4) }.expect("the device writes values");
-        assert!(!waiting.is_finished().expect("a stream can be asked"), "nothing was written");
+        assert!(!waiting.is_finished().expect("a stream can be queried"), "nothing was written");
         gate.open();
         waiting.synchronize().expect("the value is written");
-        writing.synchronize().expect("a stream can be waited for");
+        writing.synchronize().expect("a stream can be synchronized");
     });
 }
 
@@ -76,7 +76,7 @@ fn batch_does_its_operations_in_order() {
         ];
         // SAFETY: the addresses are aligned and in the buffer, and each wait is for a value written before.
         unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(*buffer, [u64::MAX, 6]);
     });
 }
@@ -110,7 +110,7 @@ fn reductions_combine_with_what_is_in_memory() {
         ];
         // SAFETY: the addresses are aligned and in the buffer, which outlives the stream's work.
         unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         assert_eq!(*buffer, [1 << 40 | 1, 0x37], "the narrow value wraps around within its four bytes");
     });
 }
@@ -125,7 +125,7 @@ fn reductions_of_several_streams_lose_nothing() {
             // SAFETY: the address is aligned and in the buffer, which outlives the streams' work.
             unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
         }
-        streams.iter().for_each(|stream| stream.synchronize().expect("a stream can be waited for"));
+        streams.iter().for_each(|stream| stream.synchronize().expect("a stream can be synchronized"));
         assert_eq!(*buffer, [300]);
     });
 }

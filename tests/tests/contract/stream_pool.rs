@@ -10,7 +10,7 @@ fn stream_that_came_back_is_used_again() {
         test.assert_calls(Function::cuStreamCreateWithPriority, 1, || {
             for _ in 0..10 {
                 let stream = pool.take().expect("the pool gives a stream");
-                stream.synchronize().expect("a stream can be waited for");
+                stream.synchronize().expect("a stream can be synchronized");
             }
         });
         assert_eq!(pool.idle(), 1);

@@ -22,7 +22,7 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
         return Vec::new();
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     let (reports, this) = (Arc::new(Mutex::new(Vec::new())), thread::current().id());
     let sink = Arc::clone(&reports);
@@ -38,12 +38,12 @@ fn leaking(test: impl FnOnce(&Driver, &Simulator)) -> Vec<String> {
 }
 
 fn stream(driver: &Driver) -> Stream {
-    driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made")
+    driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be created")
 }
 
 fn caching(stream: &Stream) -> CachingResource {
     let options = CachingOptions::new().with_cache(true);
-    CachingResource::with_options(stream.context(), &options).expect("a resource can be made")
+    CachingResource::with_options(stream.context(), &options).expect("a resource can be created")
 }
 
 /// Runs `test` while another thread captures in the same context; the capture must stay valid.
@@ -171,7 +171,7 @@ fn piece_of_another_resource_with_a_forgotten_buffer_stays_with_that_resource() 
         let stream = stream(driver);
         let options = CachingOptions::new().with_cache(true);
         let resource = CachingResource::with_upstream(stream.context(), &options, Arc::new(caching(&stream)));
-        let resource = resource.expect("a resource can be made");
+        let resource = resource.expect("a resource can be created");
         std::mem::forget(DeviceBuffer::<u8, _>::zeroed_in(&stream, 16, &resource).expect("memory suffices"));
         drop(resource);
         assert_eq!(simulator.calls(Function::cuMemUnmap), 0, "the memory is in use");
@@ -251,7 +251,7 @@ fn borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason(
     const NAME: &str = "teardown::borrowed_memory_that_cannot_be_waited_for_aborts_the_process_with_its_reason";
     const CHILD: &str = "CURIUM_TEST_ABORT";
     if std::env::var_os(CHILD).is_some() {
-        let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+        let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
         let driver = simulator.driver::<Driver>().expect("the simulator initializes");
         let buffer = DeviceBuffer::<u8>::zeroed(&stream(&driver), 16).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuStreamSynchronize).always().returns(CODE));

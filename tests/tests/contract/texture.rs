@@ -221,7 +221,7 @@ fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_on
             [(texture, "texture"), (surface, "surface")]
         };
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created");
         for (result, what) in bind(&stream) {
             let error = result.expect_err("the stream is of another context");
             assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -234,7 +234,7 @@ fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_on
         let split = test.device().multiprocessors().and_then(|all| all.split(1, 16, SplitFlags::empty()));
         let part = split.expect("there are so many").parts.swap_remove(0);
         let green = test.device().green_context(GreenContextOptions::new(part)).expect("there is a part");
-        let stream = green.stream().expect("the context gives a stream");
+        let stream = green.stream().expect("a stream can be created");
         for (result, _) in bind(&stream) {
             result.expect("it lives in the primary context");
         }
@@ -294,10 +294,10 @@ fn texture_that_the_driver_does_not_destroy_is_given_back() {
         for function in [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         }
-        let (texture, error) = texture.close().expect_err("the driver refuses once").into_parts();
+        let (texture, error) = texture.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuTexObjectDestroy));
         texture.options().expect("the texture is still there");
-        let (_surface, error) = surface.close().expect_err("the driver refuses once").into_parts();
+        let (_surface, error) = surface.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuSurfObjectDestroy));
     });
 }

@@ -58,7 +58,7 @@ fn work_of_a_stream_is_placed_between_its_launch_and_its_end_on_the_host() {
         let gate = trace.on_stream(&stream, "a \"gate\"\n", || Ok(Gate::on(&stream))).expect("it is recorded");
         thread::sleep(Duration::from_millis(60));
         gate.open();
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
         let trace = write(trace);
         let work = events(&trace, "work");
         let [work] = work[..] else { panic!("one piece of work: {work:?}") };

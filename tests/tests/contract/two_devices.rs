@@ -19,7 +19,7 @@ fn with_streams(test: impl Fn(&TestDriver, &Stream, &Stream)) {
 }
 
 fn stream(context: &Context) -> Stream {
-    context.stream().expect("the context gives a stream")
+    context.stream().expect("a stream can be created")
 }
 
 /// Fills memory on a stream by a kernel.
@@ -58,7 +58,7 @@ fn copy_between_devices_waits_for_the_work_of_the_other() {
         source.as_slice_mut().fill(8).expect("memory can be filled");
         target.copy_from_device(&source).expect("the lengths are equal");
         source.as_slice_mut().fill(9).expect("memory can be filled");
-        assert!(!here.is_finished().expect("the stream can be asked"), "nothing waits for the other device");
+        assert!(!here.is_finished().expect("the stream can be queried"), "nothing waits for the other device");
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), [8; LEN]);
         assert_eq!(source.to_vec().expect("the buffer can be read"), [9; LEN]);

@@ -45,7 +45,7 @@ fn on_two_devices(test: impl FnOnce(&TestDriver)) {
 }
 
 fn stream(context: &Context) -> Stream {
-    context.stream().expect("the context gives a stream")
+    context.stream().expect("a stream can be created")
 }
 
 /// Enqueues a fill of shared memory on a stream.
@@ -135,16 +135,16 @@ fn stream_waits_for_an_event_of_the_other_process() {
         let memory = IpcMemory::open(context, IpcMemoryHandle::from_bytes(peer.receive())).expect("it can be opened");
         let event = Event::open_ipc(context, IpcEventHandle::from_bytes(peer.receive())).expect("it can be opened");
         peer.meet();
-        assert!(!event.is_finished().expect("the event can be asked"), "the other process holds its stream up");
+        assert!(!event.is_finished().expect("the event can be queried"), "the other process holds its stream up");
         stream.wait_event(&event).expect("the stream can wait");
         let mut seen = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
         let (to, from) = (seen.as_slice_mut().as_pointer().as_raw(), memory.as_pointer().as_raw());
         // SAFETY: both sides have these bytes and live until the stream is synchronized.
         unsafe { call!(stream.driver(), cuMemcpyAsync(to, from, BYTES, stream.as_raw())) }.expect("it can be copied");
-        assert!(!stream.is_finished().expect("the stream can be asked"), "the stream waits for the event");
+        assert!(!stream.is_finished().expect("the stream can be queried"), "the stream waits for the event");
         peer.meet();
         event.synchronize().expect("the event comes");
-        assert!(event.is_finished().expect("the event can be asked"));
+        assert!(event.is_finished().expect("the event can be queried"));
         assert!(seen.to_vec().expect("the buffer can be read").iter().all(|byte| *byte == 2));
         drop(memory);
         peer.meet();

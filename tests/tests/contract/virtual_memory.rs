@@ -185,7 +185,7 @@ fn mapping_that_the_driver_does_not_end_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let mapping = mapped(test, granularity(test));
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (mapping, error) = mapping.close().expect_err("the driver refuses once").into_parts();
+        let (mapping, error) = mapping.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         fill(test, &mapping, 3).expect("the mapping is still there");
     });

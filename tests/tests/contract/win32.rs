@@ -132,7 +132,7 @@ unsafe extern "C" fn destroy_semaphore(_: CUexternalSemaphore) -> CUresult {
 
 #[test]
 fn handles_are_passed_to_the_driver_and_stay_the_callers() {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuMemCreate = Some(create);
     api.cuMemRelease = Some(release);
@@ -187,7 +187,7 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
 
 #[test]
 fn nothing_is_imported_without_bytes() {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
     let ours = handle();

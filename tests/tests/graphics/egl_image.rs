@@ -60,14 +60,14 @@ fn event_of_a_fence_is_reached_when_the_fence_is() {
         let egl = &gl.egl;
         // SAFETY: OpenGL is current on this thread.
         let sync = unsafe { egl.instance.create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE]) };
-        let sync = sync.expect("a fence can be made");
+        let sync = sync.expect("a fence can be created");
         gl.finish();
         // SAFETY: the fence lives until the event is complete.
         let event = unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
         match event {
             Ok(event) => {
                 test.stream().wait_event(&event).and_then(|()| event.synchronize()).expect("OpenGL has finished");
-                assert!(event.is_finished().expect("it can be asked"));
+                assert!(event.is_finished().expect("it can be queried"));
             }
             // Drivers for consumer graphics cards do not support it.
             Err(error) => assert!(matches!(error, Error::Missing(_)), "{error}"),

@@ -86,10 +86,10 @@ fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
             let (written, answered) = (round * 10 + 1, round * 10 + 2);
             let gate = Gate::on(&stream);
             shared.words.as_slice_mut().fill_on(&stream, round as u32).expect("memory can be filled");
-            semaphore.signal(&stream, written).expect("the stream takes it");
+            semaphore.signal(&stream, written).expect("the stream accepts it");
             let points = ((of_vulkan, written), (of_vulkan, answered));
             let done = copy_and_fill(vulkan, points, &shared, host, 100 + round as u32);
-            semaphore.wait(&stream, answered).expect("the stream takes it");
+            semaphore.wait(&stream, answered).expect("the stream accepts it");
             let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
             copied.as_slice_mut().copy_from_device_on(&stream, &shared.words).expect("the lengths are equal");
             thread::sleep(Duration::from_millis(5));
@@ -114,9 +114,9 @@ fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..3 {
             shared.words.as_slice_mut().fill_on(&stream, round).expect("memory can be filled");
-            written.signal(&stream, 0).expect("the stream takes it");
+            written.signal(&stream, 0).expect("the stream accepts it");
             let done = copy_and_fill(vulkan, ((first, 0), (second, 0)), &shared, host, 100 + round);
-            answered.wait(&stream, 0).expect("the stream takes it");
+            answered.wait(&stream, 0).expect("the stream accepts it");
             assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round; LEN]);
             vulkan.wait(done);
             assert_eq!(seen(place), [round; LEN]);
@@ -131,7 +131,7 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
         let shared = shared(&stream, vulkan);
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
         let (host, _) = vulkan.host_buffer(&[0; LEN]);
-        let mut graph = Graph::new(&test.context()).expect("a graph can be made");
+        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
         let signal = graph.add_semaphore_signal(&[], &[semaphore.for_graph(1)]).expect("a node can be added");
         let wait = graph.add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)]).expect("a node can be added");
         let mut executable = graph.instantiate().expect("it can be instantiated");

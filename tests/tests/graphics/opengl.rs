@@ -24,7 +24,7 @@ impl OpenGl {
     /// Returns a buffer with this content.
     pub(crate) fn buffer(&self, bytes: &[u8]) -> glow::Buffer {
         // SAFETY: the context is current.
-        let buffer = unsafe { self.gl.create_named_buffer() }.expect("a buffer can be made");
+        let buffer = unsafe { self.gl.create_named_buffer() }.expect("a buffer can be created");
         // SAFETY: the buffer is of this context, which is current.
         unsafe { self.gl.named_buffer_data_u8_slice(buffer, bytes, glow::DYNAMIC_COPY) };
         self.expect_no_error();
@@ -56,7 +56,7 @@ impl OpenGl {
     /// Returns a texture of this size with the given levels: four bytes per texel, in row order.
     pub(crate) fn texture(&self, (width, height): (i32, i32), levels: &[Vec<[u8; 4]>]) -> glow::Texture {
         // SAFETY: the context is current.
-        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be made");
+        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         // SAFETY: the texture is bound, and has no storage yet.
@@ -71,7 +71,7 @@ impl OpenGl {
     pub(crate) fn texture_of_image(&self, image: egl::Image) -> glow::Texture {
         type Target = unsafe extern "system" fn(u32, egl::EGLImage);
         // SAFETY: the context is current.
-        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be made");
+        let texture = unsafe { self.gl.create_texture() }.expect("a texture can be created");
         // SAFETY: the texture belongs to this context.
         unsafe { self.gl.bind_texture(glow::TEXTURE_2D, Some(texture)) };
         let function = self.egl.instance.get_proc_address("glEGLImageTargetTexture2DOES").expect("OpenGL has it");

@@ -97,7 +97,7 @@ impl Vulkan {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(bytes).usage(usage).push_next(&mut external);
         // SAFETY: the create info is valid.
-        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
+        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
@@ -123,7 +123,7 @@ impl Vulkan {
             .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST)
             .push_next(&mut external);
         // SAFETY: the create info is valid.
-        let image = unsafe { self.device.create_image(&info, None) }.expect("an image can be made");
+        let image = unsafe { self.device.create_image(&info, None) }.expect("an image can be created");
         self.own(Owned::Image(image));
         // SAFETY: the image belongs to this device.
         let needs = unsafe { self.device.get_image_memory_requirements(image) };
@@ -139,7 +139,7 @@ impl Vulkan {
         let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
         let info = vk::BufferCreateInfo::default().size(size_of_val(words) as u64).usage(usage);
         // SAFETY: the create info is valid.
-        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
+        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be created");
         self.own(Owned::Buffer(buffer));
         // SAFETY: the buffer belongs to this device.
         let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
@@ -169,7 +169,7 @@ impl Vulkan {
             info = info.push_next(&mut timeline);
         }
         // SAFETY: the create info is valid.
-        let semaphore = unsafe { self.device.create_semaphore(&info, None) }.expect("a semaphore can be made");
+        let semaphore = unsafe { self.device.create_semaphore(&info, None) }.expect("a semaphore can be created");
         self.own(Owned::Semaphore(semaphore));
         let info = vk::SemaphoreGetFdInfoKHR::default().semaphore(semaphore).handle_type(kind);
         // SAFETY: the semaphore belongs to this device, and was created for export.
@@ -208,7 +208,7 @@ impl Vulkan {
             .push_next(&mut values);
         // SAFETY: the create info is valid.
         let fence = unsafe { self.device.create_fence(&vk::FenceCreateInfo::default(), None) };
-        let fence = fence.expect("a fence can be made");
+        let fence = fence.expect("a fence can be created");
         self.own(Owned::Fence(fence));
         // SAFETY: all objects belong to this device, and live until the work is complete.
         unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue takes it");

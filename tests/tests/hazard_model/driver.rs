@@ -74,7 +74,7 @@ impl Notes {
 
     /// Returns a new stream.
     pub(crate) fn stream(&self) -> Stream {
-        self.context.stream().expect("a stream can be made")
+        self.context.stream().expect("a stream can be created")
     }
 
     /// Discards the records of dropped streams.

@@ -260,7 +260,7 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let suffix = if forms.iter().any(|form| form.is_specific) { "a" } else { "" };
     let mut text = format!(".version 8.8\n.target sm_{architecture}{suffix}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
-    writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a text takes all");
+    writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a string can be written");
     for (index, form) in forms.iter().enumerate() {
         let own = |text: &str| text.replace("FN", &format!("f{index}_"));
         write!(
@@ -277,7 +277,7 @@ pub(crate) fn module(forms: &[&BlockForm]) -> String {
             own(&form.declared),
             own(&form.code)
         )
-        .expect("a text takes all");
+        .expect("a string can be written");
     }
     text
 }

@@ -58,7 +58,8 @@ fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Fo
         });
         outcome.ran += forms.len();
         if wrong > 0 {
-            writeln!(outcome.wrong, "{}: {wrong} of {} forms\n", family.name, forms.len()).expect("a text takes all");
+            writeln!(outcome.wrong, "{}: {wrong} of {} forms\n", family.name, forms.len())
+                .expect("a string can be written");
         }
     }
     outcome
@@ -101,14 +102,14 @@ fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
             shown(form, &cases[part]),
             results[part],
         )
-        .expect("a text takes all");
+        .expect("a string can be written");
     }
     // The error bound of an approximation applies to either side.
     for (sources, found) in operands(form).into_iter().zip(record.values(form).unwrap_or_default()) {
         if let Some(expected) = form.judge(sources, found) {
             let sources = shown(form, &sources);
             writeln!(text, "{}: {} gave {sources} -> {found:#x}, not {expected}", form.name, record.origin)
-                .expect("a text takes all");
+                .expect("a string can be written");
         }
     }
     text

@@ -165,9 +165,9 @@ fn nan_operands_give_the_nans_that_the_gpu_gives() {
         let (mut table, mut wrong) = (String::new(), String::new());
         for (name, result, sources) in instructions() {
             let found = line(&stream, &name, result, &sources);
-            writeln!(table, "{name}\t{found}").expect("a text takes all");
+            writeln!(table, "{name}\t{found}").expect("a string can be written");
             if let Some(expected) = known.get(&name[..]).filter(|expected| **expected != found) {
-                writeln!(wrong, "{name}\n  {found}\n  {expected} on a GPU").expect("a text takes all");
+                writeln!(wrong, "{name}\n  {found}\n  {expected} on a GPU").expect("a string can be written");
             }
         }
         if let Some(path) = std::env::var_os("CURIUM_NAN_RECORD").map(PathBuf::from) {

@@ -35,7 +35,7 @@ impl Record {
     pub(crate) fn text(&self) -> String {
         let mut text = format!("# {}\n", self.origin);
         for (name, results) in &self.lines {
-            writeln!(text, "{name}\t{results}").expect("a text takes all");
+            writeln!(text, "{name}\t{results}").expect("a string can be written");
         }
         text
     }

@@ -27,7 +27,7 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     cargo.args(["--crate-type", "cdylib,staticlib"]).arg("--target-dir").arg(&target);
     run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
-    std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
+    std::fs::create_dir_all(target.join("driver")).expect("a folder can be created");
     std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
     library
 });
@@ -86,7 +86,7 @@ fn run(command: &mut Command) {
 /// Returns a new directory for one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(FOLDER).join(test);
-    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    std::fs::create_dir_all(&folder).expect("a folder can be created");
     folder
 }
 

@@ -33,7 +33,7 @@ fn follow_everything(simulator: &Path) {
 fn copy(from: &Path, folder: &Path, name: &str, mode: u32) -> PathBuf {
     let path = folder.join(name);
     std::fs::copy(from, &path).expect("a file can be copied");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("the file is ours");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("the test owns the file");
     path
 }
 
@@ -70,7 +70,7 @@ fn set_uid_program_follows_no_variable_that_names_code_or_files() {
         return follow_everything(Path::new(&simulator));
     }
     let folder = std::env::temp_dir().join(format!("curium-privileges-{}", std::process::id()));
-    std::fs::create_dir(&folder).expect("a folder can be made");
+    std::fs::create_dir(&folder).expect("a folder can be created");
     if folder.metadata().expect("the folder is there").uid() != 0 {
         println!("left out: only root makes a program that is set-uid for others");
         return std::fs::remove_dir(&folder).expect("the folder is empty");
@@ -79,12 +79,12 @@ fn set_uid_program_follows_no_variable_that_names_code_or_files() {
     let simulator = copy(&SIMULATOR, &folder, "libcuda.so.1", 0o755);
     let programs = [("plain", 0o755), ("raised", 0o4755)].map(|(name, mode)| {
         let folder = folder.join(name);
-        std::fs::create_dir(&folder).expect("a folder can be made");
+        std::fs::create_dir(&folder).expect("a folder can be created");
         let program = copy(&this, &folder, "program", mode);
-        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("the folder is ours");
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("the test owns the folder");
         followed(&program, &simulator, &folder)
     });
-    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    std::fs::remove_dir_all(&folder).expect("the test owns the folder");
     let all: Vec<_> = LIBRARIES.into_iter().chain(FILES).collect();
     assert_eq!(
         programs,

@@ -91,7 +91,7 @@ struct Scratch(DiskCache);
 impl Scratch {
     fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("curium-damaged-{}", std::process::id()));
-        Self(DiskCache::open(folder).expect("the folder can be made"))
+        Self(DiskCache::open(folder).expect("the folder can be created"))
     }
 
     /// Returns the only entry.
@@ -103,7 +103,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        fs::remove_dir_all(self.0.folder()).expect("the folder is ours");
+        fs::remove_dir_all(self.0.folder()).expect("the test owns the folder");
     }
 }
 
@@ -123,7 +123,7 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
         scratch.0.remove(&own).expect("the entry is removed");
         // The file of an entry, and one with the header of a valid entry.
         let file = if index % 2 == 0 { image } else { [head, &image].concat() };
-        fs::write(&entry, file).expect("the folder is ours");
+        fs::write(&entry, file).expect("the test owns the folder");
         let kernel = match index / 2 % 2 {
             0 => library(&scratch.0).expect("the kernel is compiled anew").kernel::<Fill>("fill"),
             _ => Module::from_ptx_cached(&context, kernels::FILL, &options, &scratch.0)

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn picture_has_the_colour_of_every_count() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let path = folder.path().join("picture.png");
         fs::write(&path, [0; 4096]).expect("the folder is writable");
         let iterations = [0, 1, 2, 50, 99, 100];
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn until_the_picture_is_written_the_folder_is_as_it_was() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let (new, old) = (folder.path().join("new.png"), folder.path().join("old.png"));
         fs::write(&old, "precious").expect("the folder is writable");
         for path in [&new, &old] {
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn path_that_cannot_be_written_is_named() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         for path in [folder.path().to_path_buf(), folder.path().join("absent").join("picture.png")] {
             let error = PictureFile::at(&path).err().expect("no file can be there").to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");

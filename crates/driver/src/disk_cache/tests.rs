@@ -17,7 +17,7 @@ impl Scratch {
 
     #[inline]
     fn cache(&self) -> DiskCache {
-        DiskCache::open(&self.0).expect("the folder can be made")
+        DiskCache::open(&self.0).expect("the folder can be created")
     }
 
     #[inline]
@@ -73,7 +73,7 @@ fn entry_with_any_one_byte_changed_or_missing_is_removed_and_not_used() {
         bytes
     });
     for bytes in changed.chain((0..whole.len()).map(|len| whole[..len].to_vec())) {
-        fs::write(&path, &bytes).expect("the folder is ours");
+        fs::write(&path, &bytes).expect("the test owns the folder");
         assert_eq!(cache.get(&key).expect("it is no error"), None);
         assert!(!path.exists(), "{bytes:?} is removed");
     }
@@ -84,7 +84,7 @@ fn entry_of_another_key_with_the_same_digest_is_not_used() {
     let scratch = Scratch::new("collision");
     let cache = scratch.cache();
     cache.put(&key("a"), b"of a").expect("it is written");
-    fs::rename(cache.path(&key("a")), cache.path(&key("b"))).expect("the folder is ours");
+    fs::rename(cache.path(&key("a")), cache.path(&key("b"))).expect("the test owns the folder");
     assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
     assert!(cache.path(&key("b")).exists(), "it is whole");
 }
@@ -97,7 +97,7 @@ fn entries_that_were_not_used_for_longest_go_first() {
     for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
         cache.put(&key(name), &contents).expect("it is written");
         let file = File::options().append(true).open(cache.path(&key(name))).expect("it is there");
-        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("the file is ours");
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("the test owns the file");
     }
     assert!(cache.get(&key("a")).expect("it is read").is_some(), "this use counts");
     cache.put(&key("d"), &contents).expect("it is written");
@@ -115,11 +115,11 @@ fn old_files_of_dead_processes_are_removed() {
     let cache = scratch.cache();
     let (old, new) = (scratch.0.join("1-0.unfinished"), scratch.0.join("2-0.unfinished"));
     for path in [&old, &new] {
-        fs::write(path, b"half").expect("the folder is ours");
+        fs::write(path, b"half").expect("the test owns the folder");
     }
     let make_old = || {
-        let file = File::create(&old).expect("the folder is ours");
-        file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the file is ours");
+        let file = File::create(&old).expect("the test owns the folder");
+        file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the test owns the file");
     };
     make_old();
     cache.put(&key("a"), b"").expect("it is written");
@@ -135,7 +135,7 @@ fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
     let cache = scratch.cache();
     let of_another: Vec<_> =
         (0..500).map(|number| scratch.0.join(format!("{}-{number}.unfinished", std::process::id()))).collect();
-    of_another.iter().for_each(|path| fs::write(path, b"half").expect("the folder is ours"));
+    of_another.iter().for_each(|path| fs::write(path, b"half").expect("the test owns the folder"));
     cache.put(&key("a"), b"whole").expect("another name is found");
     assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"whole".as_slice()));
     assert!(of_another.iter().all(|path| path.exists()));
@@ -170,7 +170,7 @@ fn folder_and_entries_are_private_and_a_folder_that_is_not_is_refused() {
     cache.put(&key("a"), b"").expect("it is written");
     let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
     assert_eq!((mode(&scratch.0), mode(&cache.path(&key("a")))), (0o700, 0o600));
-    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("the folder is ours");
+    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("the test owns the folder");
     let error = DiskCache::open(&scratch.0).expect_err("others can read it").to_string();
     assert!(error.starts_with("DiskCache::open: ") && error.ends_with("(mode 755); set the mode to 700"), "{error}");
 }
@@ -183,7 +183,7 @@ fn folder_that_cannot_be_is_an_error_that_names_it() {
     assert!(error.contains(scratch.0.to_str().expect("the path is text")), "{error}");
     let below = DiskCache::open(scratch.0.join("below")).expect_err("its parent is a file").to_string();
     assert!(below.contains("below"), "{below}");
-    fs::remove_file(&scratch.0).expect("the file is ours");
+    fs::remove_file(&scratch.0).expect("the test owns the file");
 }
 
 #[cfg(unix)]
@@ -195,10 +195,10 @@ fn entry_writable_by_other_users_is_an_error_and_not_read() {
     let cache = scratch.cache();
     cache.put(&key("a"), b"contents").expect("it is written");
     let file = scratch.files().pop().expect("there is an entry");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the file is ours");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the test owns the file");
     let error = cache.get(&key("a")).expect_err("others can write it").to_string();
     assert!(error.contains("file writable by other users (mode 622)"), "{error}");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the file is ours");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the test owns the file");
     assert_eq!(cache.get(&key("a")).expect("it is private").as_deref(), Some(b"contents".as_slice()));
 }
 

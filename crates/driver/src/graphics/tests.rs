@@ -96,7 +96,7 @@ unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_u
 
 #[inline]
 fn driver() -> (Driver, Simulator) {
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuGraphicsGLRegisterBuffer = Some(register_buffer);
     api.cuGraphicsUnregisterResource = Some(unregister);

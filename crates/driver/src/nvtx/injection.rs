@@ -169,11 +169,11 @@ mod tests {
         unsafe extern "C" fn push(name: *const c_char) -> c_int {
             // SAFETY: the caller passes NUL-terminated text.
             let name = unsafe { CStr::from_ptr(name) };
-            SEEN.lock().expect("nobody panics").push(format!("push {}", name.to_string_lossy()));
+            SEEN.lock().expect("no thread panics").push(format!("push {}", name.to_string_lossy()));
             0
         }
         unsafe extern "C" fn pop() -> c_int {
-            SEEN.lock().expect("nobody panics").push("pop".to_owned());
+            SEEN.lock().expect("no thread panics").push("pop".to_owned());
             0
         }
         assert!(export_table(99).is_null());
@@ -206,6 +206,6 @@ mod tests {
         nvtx_mark("the tool wants no marks");
         drop(inner);
         drop(outer);
-        assert_eq!(*SEEN.lock().expect("nobody panics"), ["push outer", "push inner", "pop", "pop"]);
+        assert_eq!(*SEEN.lock().expect("no thread panics"), ["push outer", "push inner", "pop", "pop"]);
     }
 }

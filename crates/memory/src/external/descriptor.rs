@@ -79,8 +79,8 @@ mod tests {
             return;
         }
         let path = std::env::temp_dir().join(format!("curium-descriptor-{}", std::process::id()));
-        let file = File::create(&path).expect("a file can be made");
-        fs::remove_file(&path).expect("the file is ours");
+        let file = File::create(&path).expect("a file can be created");
+        fs::remove_file(&path).expect("the test owns the file");
         for closes in [false, true] {
             let descriptor = OwnedFd::from(file.try_clone().expect("there are descriptors"));
             let given = give("import", descriptor, |number| {

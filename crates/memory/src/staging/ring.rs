@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     fn context() -> Context {
-        let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+        let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
         let driver = simulator.driver::<Driver>().expect("the simulator initializes");
         driver.device(0).and_then(|device| device.primary_context()).expect("there is a device")
     }
@@ -293,7 +293,7 @@ mod tests {
     fn small_staging_buffers_have_eight_slots_and_those_of_few_bytes_one_per_byte() {
         let context = context();
         for (bytes, slots) in [(1, 1), (7, 7), (4096, 8), (8 << 20, 64)] {
-            let ring = Ring::new(&context, bytes, 0).expect("a staging buffer can be made");
+            let ring = Ring::new(&context, bytes, 0).expect("a staging buffer can be created");
             assert_eq!((ring.events.len(), ring.byte_len()), (slots, bytes));
         }
     }
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn copy_that_panics_waits_for_its_stream() {
         let context = context();
-        let mut ring = Ring::new(&context, 4096, 0).expect("a staging buffer can be made");
+        let mut ring = Ring::new(&context, 4096, 0).expect("a staging buffer can be created");
         static HAS_RUN: AtomicBool = AtomicBool::new(false);
         let access = |stream: &Stream, _: &mut dyn FnMut() -> Result<()>| {
             let _ran = stream.launch_host_function(|| {

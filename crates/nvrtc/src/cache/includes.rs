@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn file_that_a_header_includes_changes_the_facts_when_it_changes() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("the folder is writable");
         write("a.h", "# include <b.h>\n");
         write("b.h", "#define B 1\n#include \"a.h\"\n");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn file_that_appears_changes_the_facts() {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let program = Program::new("k.cu", "#if __has_include( <late.h>)\n#endif\n");
         let path = format!("-I{}", folder.path().display());
         let before = facts(&program, &[&path]).expect("the name is there");

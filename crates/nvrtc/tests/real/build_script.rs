@@ -19,7 +19,7 @@ fn build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds() {
         return;
     }
     with_nvrtc("build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds", |_| {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
         child.args([
             "--exact",

@@ -179,7 +179,7 @@ fn name_expression_that_is_nothing_is_an_error() {
 #[test]
 fn precompiled_header_is_made_when_asked_for() {
     with_nvrtc("precompiled_header_is_made_when_asked_for", |nvrtc| {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         if nvrtc.version() < CudaVersion::new(12, 8) {
             assert!(matches!(nvrtc.precompiled_header_heap(), Err(Error::Missing(_))));
             return;
@@ -235,7 +235,7 @@ fn time_trace_is_written() {
         if nvrtc.version() < CudaVersion::new(12, 8) {
             return;
         }
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         compiled(nvrtc, &program(EMPTY), &CompileOptions::new().with_time_trace(folder.path().join("trace")));
         let file = ["trace", "trace.json"].map(|name| folder.path().join(name)).into_iter().find(|file| file.exists());
         let text = std::fs::read_to_string(file.expect("it is written")).expect("it is readable");
@@ -250,7 +250,7 @@ fn headers_that_nvrtc_brings_are_installed_and_found() {
             assert!(matches!(nvrtc.bundled_headers(), Err(Error::Missing(_))));
             return;
         }
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("a folder can be created");
         let headers = folder.path().join("headers");
         let Some(bundled) = nvrtc.bundled_headers().expect("NVRTC tells") else { return };
         assert!(bundled.files > 100, "{bundled:?}");

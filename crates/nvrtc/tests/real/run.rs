@@ -134,7 +134,7 @@ fn declared_kernels_are_compiled_from_their_source_and_run() {
             let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
             let options = options(nvrtc, &device);
             let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
-            let kernels = kernels.expect("the source is right");
+            let kernels = kernels.expect("the source is valid");
             let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
             let config = LaunchConfig::for_elements(2);
             // SAFETY: the kernels guard their index with the length of the buffer.
@@ -167,13 +167,13 @@ fn declared_kernels_are_safe_in_the_source_that_the_declaration_names() {
             let device = driver.device(0).expect("there is one");
             let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
             if !uses_cuda() {
-                let kernels = Harmless::compile(nvrtc, &device).expect("the source is right");
+                let kernels = Harmless::compile(nvrtc, &device).expect("the source is valid");
                 kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
             }
             let options = options(nvrtc, &device).with_macro("UNUSED");
             // SAFETY: the options do not change the kernel.
             let kernels = unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
-            let kernels = kernels.expect("the source is right");
+            let kernels = kernels.expect("the source is valid");
             kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
             let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
             // SAFETY: the buffer has an element 1.

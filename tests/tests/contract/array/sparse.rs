@@ -105,7 +105,7 @@ fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
         let ones = vec![1.0; (width * height) as usize];
         array.copy_region_from_slice(region, &ones).expect("the tile has memory");
         let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
-        let library = Library::from_ptx(&stream, RESIDENT).expect("the PTX is right");
+        let library = Library::from_ptx(&stream, RESIDENT).expect("the PTX is valid");
         let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident").expect("the kernel exists");
         let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
         let arguments = (texture.as_raw(), width, &mut found);

@@ -69,7 +69,7 @@ fn calls_that_name_a_stream_an_event_or_memory_need_no_current_context() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::from_slice(&stream, &[1_u32; 4]).expect("memory suffices");
-        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be created");
         event.record(&stream).expect("an event can be recorded");
         let (driver, at, raw, event) = (test.driver(), buffer.as_pointer().as_raw(), stream.as_raw(), event.as_raw());
         let (mut address, mut owner) = (0, ptr::null_mut());
@@ -180,7 +180,7 @@ fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
 fn stream_of_another_context_is_waited_for_and_its_events_have_no_time_here() {
     on_driver(|test| {
         let stream = test.stream();
-        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be made");
+        let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be created");
         event.record(&stream).expect("an event can be recorded");
         in_created_context(test, |driver, _| {
             let (mut own, mut time) = (ptr::null_mut(), 0.0_f32);

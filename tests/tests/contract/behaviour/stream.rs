@@ -65,7 +65,7 @@ fn assert_returns(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> C
 fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
     on_driver(|test| {
         let options = StreamOptions::new().with_flags(StreamFlags::empty());
-        let blocking = || Stream::new(&test.context(), options).expect("the context gives a stream");
+        let blocking = || Stream::new(&test.context(), options).expect("a stream can be created");
         let (first, second, other) = (blocking(), blocking(), test.stream());
         let buffer = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
         let at = buffer.as_pointer().as_raw();

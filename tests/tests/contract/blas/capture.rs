@@ -25,7 +25,7 @@ fn operation_runs_at_each_launch_with_the_operands_of_that_time() {
         let stream = test.stream();
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[0.0_f32, 0.0]).expect("memory suffices");
-        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is right");
+        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is valid");
         assert_eq!(y.to_vec().expect("it can be read"), [0.0, 0.0], "nothing runs while it is captured");
         executable.launch(&stream).expect("it can be launched");
         x.as_slice_mut().fill(10.0).expect("the fill is enqueued");
@@ -40,7 +40,7 @@ fn graph_keeps_operands_that_are_dropped() {
         let stream = test.stream();
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[0.0_f32, 0.0]).expect("memory suffices");
-        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is right");
+        let mut executable = captured(test, &x, &mut y).instantiate().expect("the graph is valid");
         drop(x);
         // Memory that was freed would be reused by this.
         let other = DeviceBuffer::from_slice(&stream, &[100.0_f32, 100.0]).expect("memory suffices");
@@ -63,7 +63,7 @@ fn workspace_that_is_replaced_after_a_capture_lives_as_long_as_the_graph() {
             blas.set_workspace(1 << 12)?;
             blas.gemm(1.0, matrix, matrix, 1.0, &mut MatrixMut::column_major(&mut c, 2, 2)?)
         });
-        let mut executable = graph.expect("the operations are captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("the operations are captured").instantiate().expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(c.to_vec().expect("it can be read"), [8.0; 4]);

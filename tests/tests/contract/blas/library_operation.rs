@@ -43,7 +43,7 @@ fn capture_makes_a_kernel_node_that_runs_at_each_launch() {
             increment(scope, address, 1).expect("it is captured");
             Ok::<_, curium_driver::Error>(())
         });
-        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
         (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
         stream.synchronize().expect("the launches succeed");
         assert_eq!(buffer.to_vec().expect("it can be read"), [3]);

@@ -22,7 +22,7 @@ fn graph_keeps_operands_workspace_and_handle_of_a_plan_that_is_dropped() {
             let operands = Operands::new(&a, &a, &mut d).with_bias(&bias).with_factors(1.0, 1.0);
             plan.execute(scope, operands.with_workspace(&mut workspace))
         });
-        let mut executable = graph.expect("the product is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("the product is captured").instantiate().expect("the graph is valid");
         assert_eq!(d.to_vec().expect("it can be read"), vec![0.0; 64 * 64], "nothing runs while it is captured");
         executable.launch(&stream).expect("it can be launched");
         bias.as_slice_mut().fill(10.0).expect("it is enqueued");

@@ -20,7 +20,7 @@ impl Folder {
     }
 
     fn cache(&self) -> DiskCache {
-        DiskCache::open(&self.0).expect("the folder can be made")
+        DiskCache::open(&self.0).expect("the folder can be created")
     }
 }
 

@@ -52,7 +52,7 @@ fn memory_whose_event_was_not_recorded_is_available_to_others_later() {
         let while_pending = Block::new(&resource, &other, BYTES);
         assert_ne!(while_pending.address(), address, "the work is not done");
         // The next search records the event, which completes with the work.
-        resource.purge().expect("the driver refuses once");
+        resource.purge().expect("the injected fault occurs");
         let elsewhere = Block::new(&resource, &other, BYTES);
         assert_ne!(elsewhere.address(), address, "the work is still not done");
         gate.open();
@@ -68,13 +68,13 @@ fn refused_event_is_reported_by_purge_and_by_trim_which_does_its_work() {
         let (resource, streams) = (caching(test), [test.stream(), test.stream()]);
         use_and_free(&resource, &[&streams[0], &streams[1]]);
         simulator.inject(fails(Function::cuStreamQuery));
-        let error = resource.purge().expect_err("the driver refuses");
+        let error = resource.purge().expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuStreamQuery), "{error}");
         use_and_free(&resource, &[&streams[0], &streams[1]]);
         simulator.inject(fails(Function::cuStreamQuery));
-        resource.trim(&streams[0], 0).expect_err("the driver refuses");
+        resource.trim(&streams[0], 0).expect_err("the injected fault occurs");
         assert_eq!(resource.statistics().reserved_bytes, 32 << 20, "the other stream's memory is given back");
-        resource.trim(&streams[0], 0).expect("the driver refuses once");
+        resource.trim(&streams[0], 0).expect("the injected fault occurs");
         assert_eq!(resource.statistics().reserved_bytes, 0);
     });
 }
@@ -124,7 +124,7 @@ fn failed_synchronization_loses_no_memory() {
         let address = use_and_free(&resource, &[&stream]);
         let synchronize = [Function::cuCtxSynchronize, Function::cuCtxSynchronize_v2];
         synchronize.into_iter().for_each(|function| simulator.inject(fails(function)));
-        resource.synchronize(&stream).expect_err("the driver refuses");
+        resource.synchronize(&stream).expect_err("the injected fault occurs");
         assert_eq!(Block::new(&resource, &other, BYTES).address(), address);
     });
 }

@@ -37,7 +37,7 @@ fn copy(to: &Block<'_>, from: &Block<'_>) {
 fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
-        let pool = resource.private_pool().expect("a pool can be made");
+        let pool = resource.private_pool().expect("a pool can be created");
         let result = Block::new(&pool, &stream, 4096);
         let mut address = 0;
         let graph = captured(&stream, || {

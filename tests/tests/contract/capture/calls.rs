@@ -37,11 +37,11 @@ fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
 fn calls_that_wait_or_change_memory_and_code_lose_a_global_capture() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
-        let unrelated = Event::new(&test.context(), EventFlags::empty()).expect("an event can be made");
+        let unrelated = Event::new(&test.context(), EventFlags::empty()).expect("an event can be created");
         unrelated.record(&other).expect("an event can be recorded");
         other.synchronize().expect("the stream works");
         in_context(test, |driver| {
-            let (module, mut address, mut host) = (loaded(driver).expect("the PTX is right"), 0, ptr::null_mut());
+            let (module, mut address, mut host) = (loaded(driver).expect("the PTX is valid"), 0, ptr::null_mut());
             // SAFETY: the address is valid for writes.
             unsafe { call!(driver, cuMemAlloc_v2(&raw mut address, 64)) }.expect("memory suffices");
             let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -120,7 +120,7 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
             let (mut graph, mut first, mut second, mut executable) =
                 (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
             // SAFETY: the address is valid for writes.
-            unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }.expect("a graph can be made");
+            unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }.expect("a graph can be created");
             for node in [&mut first, &mut second] {
                 // SAFETY: the graph is live, and the address is valid for writes.
                 let added = unsafe { call!(driver, cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)) };

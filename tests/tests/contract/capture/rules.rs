@@ -62,7 +62,7 @@ fn legacy_stream_cannot_capture_and_its_work_ends_the_captures_of_blocking_strea
     on_driver(|test| {
         let (context, buffer) = (test.context(), words(test));
         let options = StreamOptions::new().with_flags(StreamFlags::empty());
-        let blocking = Stream::new(&context, options).expect("the context gives a stream");
+        let blocking = Stream::new(&context, options).expect("a stream can be created");
         let scope = ContextStack::push(test.driver(), &[context.as_raw()]);
         let legacy: CUstream = ptr::null_mut();
         let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -111,7 +111,7 @@ fn waiting_for_a_capture_or_asking_it_loses_it_in_every_mode() {
             "the last record was in a capture that was lost"
         );
         record(&recorded, &stream).expect("an event can be recorded");
-        recorded.synchronize().expect("an event recorded outside of captures can be waited for");
+        recorded.synchronize().expect("an event recorded outside of captures can be synchronized");
     });
 }
 
@@ -141,7 +141,7 @@ fn lost_capture_refuses_work() {
         assert_eq!(code(work), Some(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
         assert_lost(&stream);
         fill(&stream, address(&buffer), 1, 4).expect("the stream works again");
-        stream.synchronize().expect("a stream can be waited for");
+        stream.synchronize().expect("a stream can be synchronized");
     });
 }
 

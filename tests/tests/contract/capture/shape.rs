@@ -38,7 +38,7 @@ fn node_count(stream: &Stream, graph: CUgraph) -> usize {
     let mut count = 0;
     // SAFETY: the graph is live; the call returns only the number of nodes.
     unsafe { call!(stream.driver(), cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }
-        .expect("a graph can be asked");
+        .expect("a graph can be queried");
     count
 }
 
@@ -72,17 +72,17 @@ fn stream_reports_its_capture_until_it_ends() {
         let (stream, other, buffer) = (test.stream(), test.stream(), words(test));
         assert_eq!(status(&stream), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");
-        let (number, graph, nodes) = info(&stream).expect("a stream can be asked");
+        let (number, graph, nodes) = info(&stream).expect("a stream can be queried");
         assert_eq!(nodes, []);
         fill(&stream, address(&buffer), 1, 4).expect("a fill can be captured");
-        let (again, same, nodes) = info(&stream).expect("a stream can be asked");
+        let (again, same, nodes) = info(&stream).expect("a stream can be queried");
         assert_eq!((again, same, nodes.len()), (number, graph, 1));
         assert_eq!(status(&other), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
         let (ended, result) = end(&stream);
         result.expect("the capture is whole");
         assert_eq!(ended, graph);
         destroy(&stream, graph);
-        let next = captured(&stream, || assert_ne!(info(&stream).expect("a stream can be asked").0, number));
+        let next = captured(&stream, || assert_ne!(info(&stream).expect("a stream can be queried").0, number));
         destroy(&stream, next);
     });
 }
@@ -93,21 +93,21 @@ fn dependencies_of_the_next_node_can_be_changed() {
         let (stream, buffer) = (test.stream(), words(test));
         begin(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED).expect("a capture can begin");
         fill(&stream, address(&buffer), 1, 4).expect("a fill can be captured");
-        let (_, graph, mut first) = info(&stream).expect("a stream can be asked");
+        let (_, graph, mut first) = info(&stream).expect("a stream can be queried");
         let update = |nodes: &mut [CUgraphNode], flags| {
             let (raw, list, len) = (stream.as_raw(), nodes.as_mut_ptr(), nodes.len());
             // SAFETY: the stream is live, and the nodes belong to its graph.
             unsafe { call!(stream.driver(), cuStreamUpdateCaptureDependencies(raw, list, len, flags)) }
         };
         update(&mut [], 1).expect("the nodes can be set");
-        assert_eq!(info(&stream).expect("a stream can be asked").2, []);
+        assert_eq!(info(&stream).expect("a stream can be queried").2, []);
         let mut own: CUgraphNode = ptr::null_mut();
         // SAFETY: the graph is live during its capture; the node depends on the first.
         unsafe { call!(stream.driver(), cuGraphAddEmptyNode(&raw mut own, graph, first.as_ptr(), 1)) }
             .expect("a node can be added to a graph that is captured");
         update(&mut [own], 0).expect("a node can be added");
         update(&mut first, 0).expect("a node can be added");
-        let nodes = info(&stream).expect("a stream can be asked").2;
+        let nodes = info(&stream).expect("a stream can be queried").2;
         assert_eq!((nodes.len(), nodes.contains(&own), nodes.contains(&first[0])), (2, true, true));
         assert_eq!(code(update(&mut first, 7)), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let (graph, result) = end(&stream);
@@ -125,7 +125,7 @@ fn capture_into_a_graph_adds_to_what_it_has() {
         let (mut node, mut count) = (ptr::null_mut(), 1);
         // SAFETY: the graph is live, and the address is valid for writes of one node.
         unsafe { call!(stream.driver(), cuGraphGetNodes(graph, &raw mut node, &raw mut count)) }
-            .expect("a graph can be asked");
+            .expect("a graph can be queried");
         let (raw, mode, after) = (stream.as_raw(), Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, &raw const node);
         // SAFETY: the stream and the graph are live, and the node belongs to the graph.
         unsafe { call!(stream.driver(), cuStreamBeginCaptureToGraph(raw, graph, after, ptr::null(), 1, mode)) }

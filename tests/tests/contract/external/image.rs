@@ -77,7 +77,7 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuExternalMemoryGetMappedMipmappedArray = Some(map_image);
     api.cuMipmappedArrayDestroy = Some(destroy_image);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initialises")
+    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     if uses_cuda() {
         return;
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = driver(&simulator);
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
-    let stream = context.stream().expect("the context gives a stream");
+    let stream = context.stream().expect("a stream can be created");
     let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, BYTES, true);
     let memory = memory.expect("it is imported");
     let image = |offset, shape, levels| -> Result<MipmappedArray<f32>, Error> {

@@ -84,11 +84,11 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuMulticastUnbind = Some(unbind);
     api.cuMemRelease = Some(release);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initialises")
+    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
 }
 
 fn device_of_another_driver(simulator: &Simulator) -> Device {
-    let driver = simulator.driver::<Driver>().expect("the simulator initialises");
+    let driver = simulator.driver::<Driver>().expect("the simulator initializes");
     driver.device(0).expect("there is a device")
 }
 
@@ -97,16 +97,16 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
     if uses_cuda() {
         return;
     }
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = driver(&simulator);
     let device = driver.device(0).expect("there is a device");
     let options = MulticastOptions::new(1, 2 * BYTES);
-    let object = MulticastObject::new(&driver, &options).expect("it can be made");
+    let object = MulticastObject::new(&driver, &options).expect("it can be created");
     object.add_device(&device).expect("it can be added");
     let memory = PhysicalMemory::new(&device, BYTES).expect("memory suffices");
     let error = object.bind(&device, BYTES + 1, &memory).expect_err("it is too long").to_string();
     assert!(error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"), "{error}");
-    let other = Simulator::new(Config::new()).expect("a simulator can be made");
+    let other = Simulator::new(Config::new()).expect("a simulator can be created");
     let error = object.bind(&device_of_another_driver(&other), BYTES, &memory).expect_err("it is of another driver");
     assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"), "{error}");
     let binding = object.bind(&device, BYTES, &memory).expect("it fits");

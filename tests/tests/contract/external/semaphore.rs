@@ -103,7 +103,7 @@ fn driver(simulator: &Simulator) -> Driver {
     api.cuWaitExternalSemaphoresAsync = Some(wait);
     api.cuDestroyExternalSemaphore = Some(destroy);
     // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
-    unsafe { Driver::from_api(api) }.expect("the simulator initialises")
+    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
 }
 
 /// Asserts that a dropped semaphore is destroyed only after the work on `stream`.
@@ -124,7 +124,7 @@ fn with_context(test: impl FnOnce(&Context)) {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let driver = driver(&simulator);
     test(&driver.device(0).and_then(|device| device.primary_context()).expect("there is a device"));
 }
@@ -135,11 +135,11 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
         let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
         let imported = || imported(context);
         let (semaphore, gate) = (imported(), Gate::on(&stream));
-        semaphore.signal(&stream, 7).expect("the stream takes it");
+        semaphore.signal(&stream, 7).expect("the stream accepts it");
         assert_outlives_work(&stream, semaphore, gate);
         let (semaphore, gate) = (imported(), Gate::on(&other));
-        semaphore.signal(&stream, 7).expect("the stream takes it");
-        semaphore.wait(&other, 8).expect("the stream takes it");
+        semaphore.signal(&stream, 7).expect("the stream accepts it");
+        semaphore.wait(&other, 8).expect("the stream accepts it");
         assert_eq!(calls(), ["import", "signal", "wait"]);
         assert_outlives_work(&other, semaphore, gate);
         // On any stream that the graph is launched on.
@@ -173,7 +173,7 @@ fn semaphore_set_later_on_a_node_outlives_the_launches_of_its_executable() {
     with_context(|context| {
         let stream = context.stream().expect("a stream");
         let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));
-        let mut graph = Graph::new(context).expect("a graph can be made");
+        let mut graph = Graph::new(context).expect("a graph can be created");
         let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)]).expect("a node can be added");
         let mut executable = graph.instantiate().expect("it can be instantiated");
         executable.set_semaphore_signal(node, &[second.for_graph(8)]).expect("the node can be changed");
@@ -194,7 +194,7 @@ fn imported(context: &Context) -> ExternalSemaphore {
 
 /// Returns an executable graph that signals the semaphore.
 fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
-    let mut graph = Graph::new(context).expect("a graph can be made");
+    let mut graph = Graph::new(context).expect("a graph can be created");
     graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)]).expect("a node can be added");
     graph.instantiate().expect("it can be instantiated")
 }

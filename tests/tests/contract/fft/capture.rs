@@ -21,7 +21,7 @@ fn transform_runs_at_each_launch_with_the_data_of_that_time() {
         let stream = test.stream();
         let mut input = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4]).expect("memory suffices");
         let mut output = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
-        let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is right");
+        let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is valid");
         assert_eq!(
             output.to_vec().expect("it can be read")[0],
             Complex64::from(0.0),
@@ -41,7 +41,7 @@ fn graph_keeps_plan_workspace_and_memory() {
         let stream = test.stream();
         let input = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4]).expect("memory suffices");
         let mut output = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
-        let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is right");
+        let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is valid");
         drop(input);
         // Memory that was freed would be reused by these.
         let other = DeviceBuffer::from_slice(&stream, &[Complex64::from(9.0); 64]).expect("memory suffices");

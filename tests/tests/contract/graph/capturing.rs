@@ -27,7 +27,7 @@ fn before(graph: &Graph, node: Node) -> HashSet<Node> {
 
 /// Returns the number of nodes and edges.
 fn size(graph: &Graph) -> (usize, usize) {
-    (graph.nodes().expect("it can be asked").len(), graph.edges().expect("it can be asked").len())
+    (graph.nodes().expect("it can be queried").len(), graph.edges().expect("it can be queried").len())
 }
 
 fn error_of_work() -> Error {
@@ -48,7 +48,7 @@ fn work_captured_into_a_graph_depends_on_the_named_nodes() {
         assert_eq!(before(&graph, copied), HashSet::from([filled, other]));
         assert_eq!(graph.capture_into(&[copied], |_| Ok::<_, Error>(())).expect("nothing can be captured"), [copied]);
         assert_eq!(size(&graph), (4, 3));
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         assert_eq!(words(&y), [0; LEN], "nothing has run");
         // The memory is leased: it outlives its owner, and the launch is an access to it.
         drop((graph, x));
@@ -72,12 +72,12 @@ fn work_captured_into_a_graph_is_ordered_after_writes_of_its_memory() {
             x.as_slice_mut().fill_on(scope, 5)?;
             copy(scope, &mut z, &x)
         });
-        let roots: HashSet<_> = graph.roots().expect("it can be asked").into_iter().collect();
+        let roots: HashSet<_> = graph.roots().expect("it can be queried").into_iter().collect();
         assert_eq!(roots, HashSet::from([first, apart]), "they have no memory in common");
         assert_eq!(before(&graph, read), HashSet::from([first, apart]), "it reads what the first wrote");
         let write = before(&graph, again).into_iter().next().expect("the copy comes behind the fill");
         assert_eq!(before(&graph, write), HashSet::from([read]), "it writes what is read there");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&x), words(&y), words(&z)), (vec![5; LEN], vec![3; LEN], vec![5; LEN]));
     });
 }
@@ -95,7 +95,7 @@ fn every_branch_of_captured_work_is_ordered_after_the_write_of_its_memory() {
         let last = last.expect("copies can be captured");
         assert_eq!(last.len(), 2);
         last.iter().for_each(|node| assert_eq!(before(&graph, *node), filled.iter().copied().collect()));
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&y), words(&z)), (vec![3; LEN], vec![3; LEN]));
     });
 }
@@ -108,7 +108,7 @@ fn work_that_only_reads_the_same_memory_is_captured_side_by_side() {
         for target in [&mut one, &mut other] {
             graph.capture_into(&[], |scope| copy(scope, target, &source)).expect("a copy can be captured");
         }
-        assert_eq!(graph.roots().expect("it can be asked").len(), 2);
+        assert_eq!(graph.roots().expect("it can be queried").len(), 2);
     });
 }
 
@@ -132,7 +132,7 @@ fn capture_into_a_graph_that_fails_or_panics_does_not_change_it() {
             Err(error_of_work())
         });
         assert!(failed.expect_err("the work fails").to_string().contains("part of the test"));
-        assert_eq!(graph.nodes().expect("it can be asked"), [begin]);
+        assert_eq!(graph.nodes().expect("it can be queried"), [begin]);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             graph.capture_into(&[begin], |scope| -> Result<()> {
                 work(scope, &mut x, &mut y).expect("the work can be captured");
@@ -140,14 +140,14 @@ fn capture_into_a_graph_that_fails_or_panics_does_not_change_it() {
             })
         }));
         assert!(panicked.is_err(), "the panic goes on");
-        assert_eq!((graph.nodes().expect("it can be asked"), size(&graph)), (vec![begin], (1, 0)));
+        assert_eq!((graph.nodes().expect("it can be queried"), size(&graph)), (vec![begin], (1, 0)));
         await_last(&counted);
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
         let (pointer, resource) = x.into_raw().expect("no graph uses the memory");
         // SAFETY: the memory is that of the buffer, and no work uses it.
         let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }.expect("it is a buffer");
         graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9)).expect("the next can be captured");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&x), words(&y)), (vec![9; LEN], vec![0; LEN]));
     });
 }
@@ -162,7 +162,7 @@ fn graph_whose_nodes_cannot_be_removed_is_of_no_use_once_a_capture_into_it_faile
             copy(scope, result, &scratch)
         };
         graph.capture_into(&[], |scope| work(scope, &mut result)).expect("memory can be allocated in a capture");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let failed = graph.capture_into(&[], |scope| {
             work(scope, &mut result)?;
             Err(error_of_work())
@@ -181,10 +181,10 @@ fn graph_that_is_captured_into_refuses_every_other_use() {
     on_driver(|test| {
         let mut x = zeroes(test);
         let mut graph = graph(test);
-        let condition = graph.condition(Some(0)).expect("a condition can be made");
+        let condition = graph.condition(Some(0)).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse).expect("the node can be added");
         let inner = node.bodies[1].add_empty(&[]).expect("it fits");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let conditional = node.node();
         let [body, other] = &mut node.bodies[..] else { panic!("there are two") };
         let captured = body.capture_into(&[], |scope| {
@@ -210,10 +210,10 @@ fn graph_that_is_captured_into_refuses_every_other_use() {
             x.as_slice_mut().fill_on(scope, 1)
         });
         let captured = captured.expect("the refusals have not disturbed the capture");
-        assert_eq!(body.nodes().expect("it can be asked"), captured);
+        assert_eq!(body.nodes().expect("it can be queried"), captured);
         other.add_empty(&[inner]).expect("the capture has ended");
         drop(exec);
-        graph.instantiate().expect("the graph is sound");
+        graph.instantiate().expect("the graph is valid");
     });
 }
 
@@ -223,13 +223,13 @@ fn work_captured_into_a_conditional_body_runs_according_to_its_value() {
         for (value, expected) in [(1, [4, 0]), (0, [0, 6])] {
             let mut buffers = [zeroes(test), zeroes(test)];
             let mut graph = graph(test);
-            let condition = graph.condition(Some(value)).expect("a condition can be made");
+            let condition = graph.condition(Some(value)).expect("a condition can be created");
             let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse).expect("it can be added");
             for (index, (body, buffer)) in node.bodies.iter_mut().zip(&mut buffers).enumerate() {
                 let work = |scope: &CaptureScope| buffer.as_slice_mut().fill_on(scope, 4 + 2 * index as u32);
                 body.capture_into(&[], work).expect("a fill can be captured");
             }
-            let mut exec = graph.instantiate().expect("the graph is sound");
+            let mut exec = graph.instantiate().expect("the graph is valid");
             drop((node, graph));
             exec.launch(&test.stream()).expect("it can be launched");
             assert_eq!(buffers.map(|buffer| words(&buffer)[0]), expected, "for {value}");
@@ -243,18 +243,18 @@ fn unorderable_work_in_another_part_is_rejected_and_removed() {
         let (mut x, mut y) = (zeroes(test), zeroes(test));
         let mut graph = graph(test);
         graph.capture_into(&[], |scope| x.as_slice_mut().fill_on(scope, 1)).expect("a fill can be captured");
-        let condition = graph.condition(Some(1)).expect("a condition can be made");
+        let condition = graph.condition(Some(1)).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         let refused = node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x));
         let error = refused.expect_err("the graph around writes it").to_string();
         assert!(error.contains("in another part of the graph"), "{error}");
         assert_eq!(size(&node.bodies[0]), (0, 0));
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&x), words(&y)), (vec![1; LEN], vec![0; LEN]));
-        let filled = graph.roots().expect("it can be asked").into_iter().find(|root| *root != node.node());
+        let filled = graph.roots().expect("it can be queried").into_iter().find(|root| *root != node.node());
         graph.add_dependency(filled.expect("there is the fill"), node.node()).expect("it can be added");
         node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x)).expect("it comes behind the fill now");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&y), [1; LEN]);
     });
 }

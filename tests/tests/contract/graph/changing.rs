@@ -15,7 +15,7 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
         let (kernel, buffer, other) = (fill(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         for value in 2..5 {
             test.assert_calls(Function::cuGraphExecKernelNodeSetParams_v2, 1, || {
                 // SAFETY: `fill` writes exactly the words of the buffer.
@@ -30,7 +30,7 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
         unsafe { exec.set_kernel_with(&node, &kernel, LaunchConfig::new(1, 16), arguments) }.expect("it fits");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[15..17], [9, 0], "sixteen threads");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [1; LEN], "the graph itself is as it was");
     });
 }
@@ -42,7 +42,7 @@ fn kernel_node_takes_new_arguments_whoever_else_has_the_graph() {
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         let config = node.config();
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let mut graph = Some(graph);
         for value in 2..8 {
             if value == 5 {
@@ -65,7 +65,7 @@ fn kernel_that_an_update_brought_is_kept_until_the_next() {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         drop(graph);
         let (other, config) = (fill(test), node.config());
         for value in [2, 3] {
@@ -93,7 +93,7 @@ fn change_does_not_concern_a_launch_before_it() {
         let copies = [zeroes(test), zeroes(test)];
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let gate = curium_tests::Gate::on(&stream);
         for (value, copy) in [3, 4].into_iter().zip(&copies) {
             // SAFETY: `fill` writes exactly the words of the buffer.
@@ -111,7 +111,7 @@ fn change_does_not_concern_a_launch_before_it() {
 fn copies_fills_and_events_take_new_parameters() {
     on_driver(|test| {
         let (first, second) = (zeroes(test), zeroes(test));
-        let events = [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        let events = [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
         let mut graph = graph(test);
         let filled = add_fill(&mut graph, &[], &first, 3);
         let copy =
@@ -120,7 +120,7 @@ fn copies_fills_and_events_take_new_parameters() {
         let copied = unsafe { graph.add_copy(&[*filled], copy(8)) }.expect("it fits");
         let recorded = graph.add_event_record(&[*copied], &events[0]).expect("the node can be added");
         let waited = graph.add_event_wait(&[], &events[0]).expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         // SAFETY: as above.
         unsafe { exec.set_fill(filled, fill_of(&first, 4)) }.expect("it fits");
         // SAFETY: as above.
@@ -143,9 +143,9 @@ fn node_that_is_disabled_does_nothing_and_order_stays() {
         let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
         let third = graph.add_empty(&[*second]).expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         exec.set_enabled(*second, false).expect("a kernel can be left out");
-        assert_eq!([*first, *second].map(|node| exec.is_enabled(node).expect("it can be asked")), [true, false]);
+        assert_eq!([*first, *second].map(|node| exec.is_enabled(node).expect("it can be queried")), [true, false]);
         run(test, &mut exec);
         assert_eq!(words(&buffer), [1; LEN]);
         exec.set_enabled(*second, true).expect("it can be put back");
@@ -165,7 +165,7 @@ fn executable_takes_everything_from_a_graph_of_the_same_shape() {
             let node = add_kernel(graph, &[], &kernel, buffer, value);
             add_fill(graph, &[*node], buffer, value + 1);
         }
-        let mut exec = first.instantiate().expect("the graph is sound");
+        let mut exec = first.instantiate().expect("the graph is valid");
         assert!(exec.update(&second).expect("it can be updated").is_done());
         run(test, &mut exec);
         assert_eq!((words(&buffer), words(&other)), (vec![0; LEN], vec![6; LEN]));
@@ -179,7 +179,7 @@ fn graph_that_does_not_match_reports_the_node_and_the_reason() {
         let (mut original, mut longer, mut other) = (graph(test), graph(test), graph(test));
         let node = add_kernel(&mut original, &[], &kernel, &buffer, 1);
         add_kernel(&mut original, &[*node], &kernel, &buffer, 2);
-        let mut exec = original.instantiate().expect("the graph is sound");
+        let mut exec = original.instantiate().expect("the graph is valid");
 
         add_kernel(&mut longer, &[], &kernel, &buffer, 3);
         let GraphUpdate::Failed(failure) = exec.update(&longer).expect("the driver answers") else {
@@ -195,7 +195,7 @@ fn graph_that_does_not_match_reports_the_node_and_the_reason() {
         };
         assert_eq!((failure.reason, failure.node), (UpdateFailureReason::NodeKind, Some(*node)));
         assert!(failure.error.to_string().contains("fill"), "{}", failure.error);
-        run(test, &mut original.instantiate().expect("the graph is sound"));
+        run(test, &mut original.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [2; LEN]);
     });
 }
@@ -208,7 +208,7 @@ fn child_of_an_executable_takes_parameters_from_a_graph_like_it() {
         add_kernel(&mut child, &[], &kernel, &buffer, 1);
         add_kernel(&mut other, &[], &kernel, &buffer, 2);
         let node = parent.add_child(&[], &child).expect("the node can be added");
-        let mut exec = parent.instantiate().expect("the graph is sound");
+        let mut exec = parent.instantiate().expect("the graph is valid");
         exec.set_child(node, &other).expect("the graphs are alike");
         run(test, &mut exec);
         assert_eq!(words(&buffer), [2; LEN]);
@@ -221,8 +221,8 @@ fn flags_are_those_that_it_was_instantiated_with() {
         let mut graph = graph(test);
         graph.add_allocation(&[], 256).expect("memory suffices");
         let options = InstantiateOptions::new().with_flags(InstantiateFlags::AUTO_FREE_ON_LAUNCH);
-        let mut exec = graph.instantiate_with(options).expect("the graph is sound");
-        assert!(exec.flags().expect("it can be asked").contains(InstantiateFlags::AUTO_FREE_ON_LAUNCH));
+        let mut exec = graph.instantiate_with(options).expect("the graph is valid");
+        assert!(exec.flags().expect("it can be queried").contains(InstantiateFlags::AUTO_FREE_ON_LAUNCH));
         run(test, &mut exec);
         run(test, &mut exec);
     });

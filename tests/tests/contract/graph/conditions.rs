@@ -49,18 +49,18 @@ fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
-        let condition = graph.condition(Some(1)).expect("a condition can be made");
+        let condition = graph.condition(Some(1)).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
         let arguments = (buffer.as_pointer(), 5, condition);
         // SAFETY: `count` writes one word, which the buffer has and which outlives the launches.
         let body =
             unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
         // The value is reset at each launch, so that the body runs at least once.
         drop(exec);
-        let mut again = graph.instantiate().expect("the graph is sound");
+        let mut again = graph.instantiate().expect("the graph is valid");
         // SAFETY: the same kernel with another end.
         unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }.expect("it fits");
         run(test, &mut again);
@@ -75,7 +75,7 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
         for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
             let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
             let mut graph = graph(test);
-            let condition = graph.condition(None).expect("a condition can be made");
+            let condition = graph.condition(None).expect("a condition can be created");
             let arguments = (word.as_pointer(), end, condition);
             // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
             let first = unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
@@ -84,7 +84,7 @@ fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
             for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
                 add_fill(body, &[], buffer, 1);
             }
-            run(test, &mut graph.instantiate().expect("the graph is sound"));
+            run(test, &mut graph.instantiate().expect("the graph is valid"));
             assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
         }
     });

@@ -24,10 +24,10 @@ fn replay_needs_nothing_but_the_executable() {
         let (buffer, count) = (zeroes(test), Arc::new(AtomicU32::new(0)));
         let mut exec = {
             let context = test.context();
-            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
             let kernel = library.kernel("fill").expect("the library has the kernel");
-            let event = Event::new(&context, EventFlags::empty()).expect("it can be made");
-            let mut graph = Graph::new(&context).expect("a graph can be made");
+            let event = Event::new(&context, EventFlags::empty()).expect("it can be created");
+            let mut graph = Graph::new(&context).expect("a graph can be created");
             let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
             let recorded = graph.add_event_record(&[*node], &event).expect("the node can be added");
             let counter = Arc::clone(&count);
@@ -35,7 +35,7 @@ fn replay_needs_nothing_but_the_executable() {
                 counter.fetch_add(1, Ordering::Relaxed);
             });
             counted.expect("the node can be added");
-            graph.instantiate().expect("the graph is sound")
+            graph.instantiate().expect("the graph is valid")
         };
         for launches in 1..=3 {
             run(test, &mut exec);
@@ -52,7 +52,7 @@ fn executable_keeps_what_its_nodes_were_changed_to() {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let [mut first, mut second] = [(); 2].map(|()| graph(test));
         let node = add_kernel(&mut first, &[], &kernel, &buffer, 1);
-        let mut exec = first.instantiate().expect("the graph is sound");
+        let mut exec = first.instantiate().expect("the graph is valid");
         {
             let other = fill(test);
             let arguments = (buffer.as_pointer(), 2, LEN as u32);
@@ -75,7 +75,7 @@ fn kernel_of_a_node_that_was_removed_stays_for_the_executable() {
         let buffer = zeroes(test);
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &fill(test), &buffer, 4);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         graph.remove(*node).expect("a kernel can be removed");
         drop(node);
         run(test, &mut exec);
@@ -93,7 +93,7 @@ fn child_keeps_its_kernel_when_it_is_gone() {
             add_kernel(&mut child, &[], &fill(test), &buffer, 5);
             parent.add_child(&[], &child).expect("the node can be added");
         }
-        let mut exec = parent.try_clone().and_then(|clone| clone.instantiate()).expect("the graph is sound");
+        let mut exec = parent.try_clone().and_then(|clone| clone.instantiate()).expect("the graph is valid");
         drop(parent);
         run(test, &mut exec);
         assert_eq!(words(&buffer), [5; LEN]);
@@ -112,7 +112,7 @@ fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
         });
         counted.expect("the node can be added");
         let gate = Gate::on(&stream);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         exec.launch(&stream).expect("it can be launched");
         drop((exec, graph));
         gate.open();
@@ -132,7 +132,7 @@ fn closure_lives_until_its_node_and_every_executable_are_gone() {
             counter.fetch_add(1, Ordering::Relaxed);
         });
         let node = node.expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let counter = Arc::clone(&second);
         graph
             .set_host(node, move || {
@@ -140,7 +140,7 @@ fn closure_lives_until_its_node_and_every_executable_are_gone() {
             })
             .expect("the node is there");
         run(test, &mut exec);
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!([&first, &second].map(|count| count.load(Ordering::Relaxed)), [1, 1]);
         drop(exec);
         await_last(&first);
@@ -154,12 +154,12 @@ fn user_object_ends_with_the_last_that_retains_it() {
     on_driver(|test| {
         let value = Arc::new(());
         let mut graph = graph(test);
-        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be made");
+        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
         graph.retain_object(&object).expect("the graph is of the driver");
         graph.retain_object(&object).expect("twice is once more");
         graph.release_object(&object).expect("the graph retains it");
         let clone = graph.try_clone().expect("it can be cloned");
-        let exec = graph.instantiate().expect("the graph is sound");
+        let exec = graph.instantiate().expect("the graph is valid");
         drop((object, graph));
         assert_eq!(Arc::strong_count(&value), 2);
         drop(clone);
@@ -174,7 +174,7 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
     on_driver(|test| {
         let mut graph = graph(test);
         let value = Arc::new(());
-        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be made");
+        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
         assert_not_retained(&mut graph, &object);
         graph.retain_object(&object).expect("the graph is of the driver");
         let mut clone = graph.try_clone().expect("it can be cloned");
@@ -207,7 +207,7 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
         };
         let mut graph = graph(test);
         let node = graph.add_host(&[], closure(0)).expect("the node can be added");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         exec.set_host(node, closure(1)).expect("the node is there");
         let gate = Gate::on(&stream);
         exec.launch(&stream).expect("it can be launched");
@@ -236,7 +236,7 @@ fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
             node.expect("the node can be added");
             graph
         });
-        let mut exec = first.instantiate().expect("the graph is sound");
+        let mut exec = first.instantiate().expect("the graph is valid");
         assert!(exec.update(&second).expect("it can be updated").is_done());
         drop(second);
         run(test, &mut exec);

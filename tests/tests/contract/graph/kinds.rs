@@ -31,7 +31,7 @@ fn copy_of_rows_from_the_host_and_back_leaves_the_rest() {
         unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }.expect("it fits");
         let described = graph.copy(up).expect("the node is there");
         assert_eq!((described.rows, described.bytes, described.to.origin), (3, 8, (8, 1, 0)));
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(target, [1, 2, 0, 0, 5, 6, 0, 0, 9, 10, 0, 0]);
         let mut expected = vec![0; LEN];
         for (row, values) in [[1, 2], [5, 6], [9, 10]].into_iter().enumerate() {
@@ -60,7 +60,7 @@ fn fill_of_rows_writes_each_width() {
             let described = graph.fill(node).expect("the node is there");
             assert_eq!((described.value, described.elements, described.rows), (fill.value, fill.elements, fill.rows));
         }
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer)[..15], [0xab_abab, 0, 0xabcd, 0, 0xabcd, 0, 0, 0, 5, 5, 0, 0, 5, 5, 0]);
     });
 }
@@ -77,7 +77,7 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
         });
         let counted = counted.expect("the node can be added");
         add_fill(&mut graph, &[*counted], &buffer, 3);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         for launches in 1..=3 {
             run(test, &mut exec);
             assert_eq!(count.load(Ordering::Relaxed), launches);
@@ -90,18 +90,19 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
 fn event_nodes_order_the_graph_with_other_work() {
     on_driver(|test| {
         let (buffer, stream, gated) = (zeroes(test), test.stream(), test.stream());
-        let [begin, end] = [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        let [begin, end] =
+            [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
         let mut graph = graph(test);
         let waits = graph.add_event_wait(&[], &begin).expect("the node can be added");
         let filled = add_fill(&mut graph, &[*waits], &buffer, 8);
         let records = graph.add_event_record(&[*filled], &end).expect("the node can be added");
         assert!(graph.waits_for(waits, &begin).expect("the node is there"));
         assert!(!graph.records(records, &begin).expect("the node is there"));
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let gate = Gate::on(&gated);
         begin.record(&gated).expect("it can be recorded");
         exec.launch(&stream).expect("it can be launched");
-        assert!(!stream.is_finished().expect("a stream can be asked"), "the graph waits for the event");
+        assert!(!stream.is_finished().expect("a stream can be queried"), "the graph waits for the event");
         gate.open();
         end.synchronize().expect("the graph records it");
         stream.synchronize().expect("it runs");
@@ -121,7 +122,7 @@ fn child_runs_as_it_was_when_it_was_added() {
         let inner = parent.child(node).expect("the node is there");
         assert_eq!(inner.nodes().expect("it can be read").len(), 1);
         assert_eq!(parent.kind(*node).expect("the node is there"), NodeKind::Child);
-        run(test, &mut parent.instantiate().expect("the graph is sound"));
+        run(test, &mut parent.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [5; LEN]);
     });
 }
@@ -146,7 +147,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
         // SAFETY: the node depends on all accesses to the memory.
         let freed = unsafe { graph.add_free(&[*copied], &memory) }.expect("the node can be added");
         assert_eq!(graph.freed(freed).expect("the node frees"), memory.address());
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         for _ in 0..2 {
             run(test, &mut exec);
             assert_eq!(words(&buffer), [11; LEN]);
@@ -157,7 +158,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
         while used(test) > before && Instant::now() < deadline {
             std::thread::yield_now();
         }
-        let memory = test.device().graph_memory().expect("a device can be asked");
+        let memory = test.device().graph_memory().expect("a device can be queried");
         assert_eq!(memory.used, before, "{memory:?}");
     });
 }
@@ -166,7 +167,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
 fn used(test: &TestDriver) -> u64 {
     test.context().synchronize().expect("nothing is captured");
     test.device().trim_graph_memory().expect("what is kept can be given back");
-    test.device().graph_memory().expect("a device can be asked").used
+    test.device().graph_memory().expect("a device can be queried").used
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn memory_operations_write_in_order() {
         // SAFETY: the addresses are aligned and lie in the buffer, which outlives the launch.
         let node = unsafe { graph.add_memory_operations(&[], &operations) }.expect("the device writes values");
         assert_eq!(graph.memory_operation_count(node).expect("the node is there"), 2);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         run(test, &mut exec);
         assert_eq!(*values, [4, 5]);
         // SAFETY: as above.
@@ -204,13 +205,13 @@ fn conditional_node_runs_the_graph_that_its_value_says() {
         ] {
             let buffers = [zeroes(test), zeroes(test), zeroes(test)];
             let mut graph = graph(test);
-            let condition = graph.condition(Some(value)).expect("a condition can be made");
+            let condition = graph.condition(Some(value)).expect("a condition can be created");
             let mut node = graph.add_conditional(&[], condition, kind).expect("the node can be added");
             for (body, buffer) in node.bodies.iter_mut().zip(&buffers) {
                 add_fill(body, &[], buffer, 1);
             }
             assert_eq!(graph.kind(node.node()).expect("the node is there"), NodeKind::Conditional);
-            run(test, &mut graph.instantiate().expect("the graph is sound"));
+            run(test, &mut graph.instantiate().expect("the graph is valid"));
             assert_eq!(buffers.map(|buffer| words(&buffer)[0]), expected, "{value} {kind:?}");
         }
     });
@@ -220,7 +221,7 @@ fn conditional_node_runs_the_graph_that_its_value_says() {
 fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time() {
     on_driver(|test| {
         let mut whole = graph(test);
-        let condition = whole.condition(Some(0)).expect("a condition can be made");
+        let condition = whole.condition(Some(0)).expect("a condition can be created");
         let node = whole.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         let is_unsupported = |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         assert!(is_unsupported(whole.try_clone().expect_err("the node cannot be copied")));
@@ -252,7 +253,7 @@ fn kernel_node_returns_its_parameters_and_runs_with_new_ones() {
         let (config, attributes) = (LaunchConfig::new(1, 8), LaunchAttributes::new());
         // SAFETY: `fill` takes a pointer and two words, and writes eight words of the buffer.
         unsafe { graph.add_kernel_raw(&[*node], &untyped, config, &attributes, values) }.expect("it can be added");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         // A block of 8 × 4 threads numbers them along x only.
         let written = words(&buffer);
         assert_eq!((&written[..8], &written[8..16], written[16]), (&[2; 8][..], &[3; 8][..], 0));
@@ -267,7 +268,7 @@ fn fill_parameters_can_be_replaced_before_instantiation() {
         let node = add_fill(&mut graph, &[], &buffer, 1);
         // SAFETY: the buffer has this length and outlives the launch.
         unsafe { graph.set_fill(node, fill_of(&buffer, 2)) }.expect("it fits");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [2; LEN]);
     });
 }
@@ -283,7 +284,7 @@ fn copy_parameters_can_be_replaced_before_instantiation() {
         let node = unsafe { graph.add_copy(&[*filled], copy(LEN * 4)) }.expect("it fits");
         // SAFETY: as above.
         unsafe { graph.set_copy(node, copy(4)) }.expect("it fits");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&to)[..2], [3, 0]);
     });
 }
@@ -310,7 +311,7 @@ fn attributes_of_a_kernel_node_are_queried_and_copied() {
         assert_eq!(priority(&graph, &second), -1);
         graph.set_kernel_attributes(&first, &LaunchAttributes::new().with_priority(0)).expect("it can be set");
         assert_eq!(priority(&graph, &first), 0);
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [4; LEN]);
     });
 }

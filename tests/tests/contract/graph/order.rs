@@ -25,11 +25,11 @@ fn child_graphs_with_conflicting_accesses_are_ordered() {
         let write = graph.add_child(&[begin], &into_middle).expect("the child can be added");
         let read = graph.add_child(&[begin], &into_last).expect("the child can be added");
         let again = graph.add_child(&[], &into_middle).expect("the child can be added");
-        let behind = |node| graph.dependencies(node).expect("it can be asked").into_iter().map(|(node, _)| node);
+        let behind = |node| graph.dependencies(node).expect("it can be queried").into_iter().map(|(node, _)| node);
         assert_eq!(behind(*write).collect::<Vec<_>>(), [begin]);
         assert!(behind(*read).any(|node| node == *write), "it reads what the first child writes");
         assert!(behind(*again).any(|node| node == *read), "it writes what the second child reads");
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&middle), words(&last)), (vec![7; LEN], vec![7; LEN]));
     });
 }
@@ -42,7 +42,7 @@ fn children_that_only_read_the_same_memory_stay_side_by_side() {
         let mut graph = super::graph(test);
         graph.add_child(&[], &first).expect("the child can be added");
         graph.add_child(&[], &second).expect("the child can be added");
-        assert_eq!(graph.roots().expect("it can be asked").len(), 2);
+        assert_eq!(graph.roots().expect("it can be queried").len(), 2);
     });
 }
 
@@ -52,17 +52,17 @@ fn child_that_nothing_can_order_with_work_in_another_part_is_refused() {
         let (source, mut target) = (zeroes(test), zeroes(test));
         let writes = copying(test, &mut target, &source);
         let mut graph = super::graph(test);
-        let condition = graph.condition(None).expect("a condition can be made");
+        let condition = graph.condition(None).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         let beside = graph.add_child(&[], &writes).expect("it is the only one");
         let error = node.bodies[0].add_child(&[], &writes).expect_err("the two would run at once").to_string();
         assert!(error.contains("in another part of the graph"), "{error}");
-        assert!(node.bodies[0].nodes().expect("it can be asked").is_empty());
+        assert!(node.bodies[0].nodes().expect("it can be queried").is_empty());
         graph.add_dependency(*beside, node.node()).expect("it can be added");
         node.bodies[0].add_child(&[], &writes).expect("one comes before the other");
         // Later work depends on the body, and does not run concurrently with it.
         let behind = graph.add_child(&[], &writes).expect("it comes last");
-        assert_eq!(graph.dependencies(*behind).expect("it can be asked"), [(node.node(), EdgeData::new())]);
+        assert_eq!(graph.dependencies(*behind).expect("it can be queried"), [(node.node(), EdgeData::new())]);
         graph.add_empty(&[]).expect("it fits");
         node.bodies[0].add_child(&[], &writes).expect_err("what is beside the node may be any work");
     });
@@ -74,12 +74,12 @@ fn bodies_of_one_conditional_node_use_the_same_memory() {
         let (source, mut target) = (zeroes(test), zeroes(test));
         let writes = copying(test, &mut target, &source);
         let mut graph = super::graph(test);
-        let condition = graph.condition(Some(0)).expect("a condition can be made");
+        let condition = graph.condition(Some(0)).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse).expect("the node can be added");
         for body in &mut node.bodies {
             body.add_child(&[], &writes).expect("only one of the bodies runs");
         }
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
     });
 }
 
@@ -92,7 +92,7 @@ fn order_of_captured_work_that_writes_cannot_be_taken_away() {
             last.as_slice_mut().copy_from_device_on(scope, &middle)
         })
         .expect("copies can be captured");
-        let edges = graph.edges().expect("it can be asked");
+        let edges = graph.edges().expect("it can be queried");
         assert_eq!(edges.len(), 1);
         let (from, to) = (edges[0].from, edges[0].to);
         for error in [graph.remove_edge(from, to, EdgeData::new()), graph.remove(from)]
@@ -100,8 +100,8 @@ fn order_of_captured_work_that_writes_cannot_be_taken_away() {
         {
             assert!(error.contains("captured work that writes memory"), "{error}");
         }
-        assert_eq!(graph.edges().expect("it can be asked").len(), 1);
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(graph.edges().expect("it can be queried").len(), 1);
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
     });
 }
 
@@ -116,7 +116,7 @@ fn child_with_uses_that_are_new_to_the_order_does_not_replace_another() {
         let mut graph = super::graph(test);
         let node = graph.add_child(&[], &kept).expect("the child can be added");
         graph.add_child(&[], &writes).expect("the child can be added");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         let error = exec.set_child(node, &meets).expect_err("nothing orders the two").to_string();
         assert!(error.contains("the child before did not"), "{error}");
         exec.set_child(node, &apart).expect("nothing else uses that memory");

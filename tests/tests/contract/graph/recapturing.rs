@@ -49,9 +49,9 @@ fn recaptured_graph_updates_an_executable_to_other_buffers_and_values() {
     on_driver_with_recapture(|test| {
         let [mut x, mut y, mut other, mut z] = [(); 4].map(|()| zeroes(test));
         let mut graph = fill_and_copy(test, &mut x, &mut y);
-        let (nodes, mut exec) = (graph.nodes().expect("it can be asked"), graph.instantiate().expect("it is sound"));
+        let (nodes, mut exec) = (graph.nodes().expect("it can be queried"), graph.instantiate().expect("it is sound"));
         recapture_with(&mut graph, &mut other, &mut z);
-        assert_eq!(graph.nodes().expect("it can be asked"), nodes, "the nodes are the same");
+        assert_eq!(graph.nodes().expect("it can be queried"), nodes, "the nodes are the same");
         run(test, &mut exec);
         assert_eq!([&x, &y, &z].map(words), [vec![3; LEN], vec![3; LEN], vec![0; LEN]], "the executable is as it was");
         assert!(exec.update(&graph).expect("it can be updated").is_done());
@@ -76,12 +76,12 @@ fn recapture_releases_the_memory_of_the_work_before() {
     on_driver_with_recapture(|test| {
         let [mut x, mut y, mut other] = [(); 3].map(|()| zeroes(test));
         let pool = MemoryPool::default_for(&test.device()).expect("the device has a pool");
-        let used = || pool.statistics().expect("it can be asked").used;
+        let used = || pool.statistics().expect("it can be queried").used;
         let mut graph = fill_and_copy(test, &mut x, &mut y);
         recapture_with(&mut graph, &mut other, &mut y);
         let (before, stream) = (used(), x.stream().clone());
         drop(x);
-        stream.synchronize().expect("it can be waited for");
+        stream.synchronize().expect("it can be synchronized");
         let after = used();
         assert!(after < before, "nothing keeps the memory: {after} of {before} bytes are in use");
         drop(other);
@@ -186,7 +186,7 @@ fn recaptured_allocation_keeps_its_address_and_must_keep_its_size() {
 fn part_of_a_graph_is_not_recaptured() {
     on_driver_with_recapture(|test| {
         let mut graph = graph(test);
-        let condition = graph.condition(None).expect("it can be made");
+        let condition = graph.condition(None).expect("it can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         assert_refused(test, "part of another graph", || node.bodies[0].recapture(|_| Ok::<_, Error>(())));
     });

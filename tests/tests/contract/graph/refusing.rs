@@ -41,7 +41,7 @@ fn node_of_another_graph_is_refused_before_the_driver_is_called() {
         assert_refused(test, words, || own.remove(*foreign));
         assert_refused(test, words, || own.kind(*foreign));
         assert_refused(test, words, || own.fill(foreign));
-        let mut exec = own.instantiate().expect("the graph is sound");
+        let mut exec = own.instantiate().expect("the graph is valid");
         assert_refused(test, words, || exec.set_enabled(*foreign, false));
         // SAFETY: the driver rejects the node.
         assert_refused(test, words, || unsafe { exec.set_fill(foreign, super::fill_of(&buffer, 2)) });
@@ -54,7 +54,7 @@ fn node_that_was_removed_is_refused_before_the_driver_is_called() {
         let buffer = zeroes(test);
         let mut graph = graph(test);
         let node = add_fill(&mut graph, &[], &buffer, 1);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         graph.remove(*node).expect("a fill can be removed");
         assert_refused(test, "node 0 was removed", || graph.add_empty(&[*node]));
         assert_refused(test, "node 0 was removed", || graph.remove(*node));
@@ -72,14 +72,14 @@ fn kernel_node_that_was_updated_before_is_refused_once_it_is_removed_or_meant_is
         let node = add_kernel(&mut own, &[], &kernel, &buffer, 1);
         let foreign = add_kernel(&mut other, &[], &kernel, &buffer, 1);
         let arguments = || (buffer.as_pointer(), 2, LEN as u32);
-        let mut exec = own.instantiate().expect("the graph is sound");
+        let mut exec = own.instantiate().expect("the graph is valid");
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&node, arguments()) }.expect("the node is there");
         own.remove(*node).expect("a kernel can be removed");
         // SAFETY: the driver rejects the node.
         assert_refused(test, "node 0 was removed", || unsafe { exec.set_kernel(&node, arguments()) });
 
-        let mut exec = other.instantiate().expect("the graph is sound");
+        let mut exec = other.instantiate().expect("the graph is valid");
         drop(other);
         for _ in 0..2 {
             // SAFETY: as above.
@@ -115,12 +115,12 @@ fn graph_within_a_node_is_gone_with_the_node() {
 #[test]
 fn handles_of_another_context_are_refused_before_the_driver_is_called() {
     on_driver(|test| {
-        let other = test.device().create_context(ContextOptions::new()).expect("a context can be made");
-        let stream = curium_driver::Stream::new(&other, StreamOptions::new()).expect("a stream can be made");
-        let event = Event::new(&other, EventFlags::empty()).expect("an event can be made");
-        let module = Module::from_ptx(&other, kernels::FILL).expect("the PTX is right");
+        let other = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let stream = curium_driver::Stream::new(&other, StreamOptions::new()).expect("a stream can be created");
+        let event = Event::new(&other, EventFlags::empty()).expect("an event can be created");
+        let module = Module::from_ptx(&other, kernels::FILL).expect("the PTX is valid");
         let kernel = module.kernel::<Fill>("fill").expect("the module has the kernel");
-        let foreign = Graph::new(&other).expect("a graph can be made");
+        let foreign = Graph::new(&other).expect("a graph can be created");
         let buffer = zeroes(test);
         let mut own = graph(test);
         let words = "context mismatch";
@@ -131,7 +131,7 @@ fn handles_of_another_context_are_refused_before_the_driver_is_called() {
         // SAFETY: the driver rejects the kernel.
         assert_refused(test, words, || unsafe { own.add_kernel(&[], &kernel, LaunchConfig::new(1, 64), arguments) });
         assert_refused(test, words, || own.instantiate_with(InstantiateOptions::new().with_upload(&stream)));
-        let mut exec = own.instantiate().expect("the graph is sound");
+        let mut exec = own.instantiate().expect("the graph is valid");
         assert_refused(test, words, || exec.launch(&stream));
         assert_refused(test, words, || exec.upload(&stream));
         assert_refused(test, words, || exec.update(&foreign));
@@ -142,10 +142,10 @@ fn handles_of_another_context_are_refused_before_the_driver_is_called() {
 fn handles_of_another_driver_are_refused_before_it_is_called() {
     on_simulator(Config::new(), |test, _| {
         let mut own = graph(test);
-        let mut exec = own.instantiate().expect("the graph is sound");
+        let mut exec = own.instantiate().expect("the graph is valid");
         on_simulator(Config::new(), |other, _| {
             let (stream, kernel, foreign) = (other.stream(), fill(other), graph(other));
-            let event = Event::new(&other.context(), EventFlags::empty()).expect("an event can be made");
+            let event = Event::new(&other.context(), EventFlags::empty()).expect("an event can be created");
             let words = "different drivers";
             assert_refused(test, words, || exec.launch(&stream));
             assert_refused(test, words, || exec.update(&foreign));
@@ -197,7 +197,7 @@ fn kernel_that_cannot_be_launched_is_an_error_with_the_reason() {
 fn attributes_that_record_events_are_refused() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
-        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);

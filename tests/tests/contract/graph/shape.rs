@@ -57,7 +57,7 @@ fn programmatic_edge_between_kernels_is_returned_as_added() {
         let [(from, data)] = graph.dependencies(*second).expect("it can be read")[..] else { panic!("there is one") };
         assert_eq!((from, data.kind, data.from_port), (*first, EdgeKind::Programmatic, 1));
         assert_eq!(graph.edges().expect("it can be read")[0].data, EdgeData::programmatic());
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&buffer), words(&other)), (vec![1; LEN], vec![2; LEN]));
     });
 }
@@ -74,9 +74,9 @@ fn nodes_of_a_clone_are_found_by_their_originals() {
         let arguments = (buffer.as_pointer(), 2, LEN as u32);
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { clone.set_kernel(&found, &kernel, found.config(), arguments) }.expect("the node is there");
-        run(test, &mut clone.instantiate().expect("the graph is sound"));
+        run(test, &mut clone.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [2; LEN]);
-        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [1; LEN], "the original is as it was");
         stranger.find(&graph, &node).expect_err("this is no clone");
         let later = add_fill(&mut graph, &[], &buffer, 3);
@@ -127,12 +127,18 @@ fn numbers_distinguish_graphs_and_nodes() {
         let (mut graph, other) = (graph(test), graph(test));
         let first = graph.add_empty(&[]).expect("the node can be added");
         let second = graph.add_empty(&[]).expect("the node can be added");
-        assert_ne!(graph.id().expect("it can be asked"), other.id().expect("it can be asked"));
-        assert_ne!(graph.local_id(first).expect("it can be asked"), graph.local_id(second).expect("it can be asked"));
-        assert_ne!(graph.tools_id(first).expect("it can be asked"), graph.tools_id(second).expect("it can be asked"));
-        assert!(graph.contains(first).expect("it can be asked"));
-        let execs = [(); 2].map(|()| graph.instantiate().expect("the graph is sound"));
-        assert_ne!(execs[0].id().expect("it can be asked"), execs[1].id().expect("it can be asked"));
+        assert_ne!(graph.id().expect("it can be queried"), other.id().expect("it can be queried"));
+        assert_ne!(
+            graph.local_id(first).expect("it can be queried"),
+            graph.local_id(second).expect("it can be queried")
+        );
+        assert_ne!(
+            graph.tools_id(first).expect("it can be queried"),
+            graph.tools_id(second).expect("it can be queried")
+        );
+        assert!(graph.contains(first).expect("it can be queried"));
+        let execs = [(); 2].map(|()| graph.instantiate().expect("the graph is valid"));
+        assert_ne!(execs[0].id().expect("it can be queried"), execs[1].id().expect("it can be queried"));
     });
 }
 
@@ -149,13 +155,13 @@ fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
         let buffer = zeroes(test);
         let module = Module::from_ptx(&test.context(), kernels::FILL);
-        let module = module.expect("the PTX is right");
+        let module = module.expect("the PTX is valid");
         let kernel = module.kernel::<super::Fill>("fill").expect("the module has the kernel");
         let mut graph = graph(test);
         let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         let second = add_fill(&mut graph, &[*first], &buffer, 2);
         assert_eq!(graph.dependencies(*second).expect("it can be read"), [(*first, EdgeData::new())]);
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         exec.set_enabled(*second, false).expect("a fill can be left out");
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&first, (buffer.as_pointer(), 3, LEN as u32)) }.expect("the arguments fit");
@@ -186,7 +192,7 @@ fn picture_in_svg_has_every_node_and_names_kernels() {
 /// Returns the DOT text of a captured graph with a kernel of a library and one of a module.
 fn captured_picture(test: &TestDriver) -> String {
     let library = fill(test);
-    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is valid");
     let module = module.kernel::<(&mut [u32], u32)>("fill_index").expect("the module has the kernel");
     let (mut buffer, config) = (zeroes(test), LaunchConfig::for_elements(LEN as u32));
     let graph = Graph::capture(&test.context(), |scope| {

@@ -66,7 +66,7 @@ fn reads_on_the_home_stream_take_no_lock_once_it_has_waited_for_the_launch_elsew
     on_driver(|test| {
         let [own, launching, reading] = streams(test);
         let accesses = Accesses::leasable(&own);
-        let mut graph = writer(test, &accesses).instantiate().expect("the graph is sound");
+        let mut graph = writer(test, &accesses).instantiate().expect("the graph is valid");
         write(&accesses, &own).expect("the owner may write");
         assert_eq!(begins_at_home(&accesses, &own), [true, true], "no executable holds the memory");
         graph.launch(&launching).expect("it can be launched");
@@ -90,7 +90,7 @@ fn reads_on_the_home_stream_take_no_lock_while_an_executable_reads() {
         let [own, launching] = streams(test);
         let accesses = Accesses::leasable(&own);
         let graph = Graph::capture(&test.context(), |scope| read(&accesses, scope)).expect("the memory can be leased");
-        let mut graph = graph.instantiate().expect("the graph is sound");
+        let mut graph = graph.instantiate().expect("the graph is valid");
         graph.launch(&launching).expect("it can be launched");
         assert_eq!(begins_at_home(&accesses, &own), [true, false]);
         read(&accesses, &own).expect("the owner may read");
@@ -136,7 +136,7 @@ fn panics_in_a_wait(test: &TestDriver, is_leased: bool) -> bool {
     write(&accesses, &writing).expect("the access that panicked has ended");
     assert_eq!(writing.inserted_waits(), 2, "it waits for the allocation and for the read");
     if let Some(graph) = graph {
-        let mut graph = graph.instantiate().expect("the graph is sound");
+        let mut graph = graph.instantiate().expect("the graph is valid");
         graph.launch(&own).expect("no access is in progress");
         assert_eq!(own.inserted_waits(), 1, "the launch waits for the write, which comes after the read");
     }

@@ -72,14 +72,14 @@ fn cluster_of_a_kernel_node_stays_when_its_arguments_are_set_again() {
         let places = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
         let outputs = [(); 3].map(|()| DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4).expect("memory suffices"));
         let attributes = LaunchAttributes::new().with_cluster((4, 2));
-        let mut graph = Graph::new(&test.context()).expect("a graph can be made");
+        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
         let pointers = outputs.each_ref().map(|output| (output.as_pointer(),));
         // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
         let node = unsafe { graph.add_kernel_with(&[], &places, config, &attributes, pointers[0]) };
         let node = node.expect("the device has clusters");
         // SAFETY: as above.
         unsafe { graph.set_kernel(&node, &places, config, pointers[1]) }.expect("the kernel is the same");
-        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut exec = graph.instantiate().expect("the graph is valid");
         exec.launch(&stream).expect("it can be launched");
         // SAFETY: as above.
         unsafe { exec.set_kernel(&node, pointers[2]) }.expect("the kernel is the same");

@@ -31,11 +31,11 @@ fn operation_of_an_observer_does_not_end_the_access_around_it() {
             During::call_of(Function::cuMemsetD32Async, move || {
                 nested
                     .lock()
-                    .expect("nobody panics")
+                    .expect("no thread panics")
                     .as_slice_mut()
                     .fill_on(&other, 3)
                     .expect("it is another's memory");
-                go.lock().expect("nobody panics").send(()).expect("the other thread listens");
+                go.lock().expect("no thread panics").send(()).expect("the other thread listens");
                 thread::sleep(Duration::from_millis(50));
                 was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
             })
@@ -66,9 +66,9 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
             let (x, results, z) = (Arc::clone(&x), Arc::clone(&results), Mutex::new(buffer(&third, 0)));
             let graph = Mutex::new(graph);
             observe_calls(During::call_of(Function::cuEventRecord, move || {
-                let read = z.lock().expect("nobody panics").as_slice_mut().copy_from_device_on(&third, &*x);
-                let launch = graph.lock().expect("nobody panics").launch(&third);
-                results.lock().expect("nobody panics").extend([read, launch]);
+                let read = z.lock().expect("no thread panics").as_slice_mut().copy_from_device_on(&third, &*x);
+                let launch = graph.lock().expect("no thread panics").launch(&third);
+                results.lock().expect("no thread panics").extend([read, launch]);
             }))
         };
         let mut target = buffer(&other, 9);
@@ -76,7 +76,7 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
         target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer gets the error");
         drop(guard);
         assert_eq!(values(&target), [1; LEN]);
-        let results = std::mem::take(&mut *results.lock().expect("nobody panics"));
+        let results = std::mem::take(&mut *results.lock().expect("no thread panics"));
         assert_eq!(results.len(), 2, "the observer has run");
         results.into_iter().for_each(assert_reentrant);
     });
@@ -94,15 +94,15 @@ fn launch_in_the_middle_of_an_access_is_an_error() {
         let guard = {
             let (launch, result) = (Arc::clone(&launch), Arc::clone(&result));
             observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
-                let mut launch = launch.lock().expect("nobody panics");
+                let mut launch = launch.lock().expect("no thread panics");
                 let (graph, own) = launch.as_mut().expect("the observer runs before the end of the test");
-                *result.lock().expect("nobody panics") = Some(graph.launch(own));
+                *result.lock().expect("no thread panics") = Some(graph.launch(own));
             }))
         };
         x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
         drop(guard);
-        drop(launch.lock().expect("nobody panics").take());
-        let result = result.lock().expect("nobody panics").take();
+        drop(launch.lock().expect("no thread panics").take());
+        let result = result.lock().expect("no thread panics").take();
         assert_reentrant(result.expect("the observer has run"));
         assert_eq!(values(&x), [5; LEN]);
     });
@@ -218,7 +218,7 @@ fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
         let stream = own.clone();
         let ended = thread::spawn(move || {
             LAST.with(|last| {
-                let mut last = last.lock().expect("nobody panics");
+                let mut last = last.lock().expect("no thread panics");
                 last.insert(x).as_slice_mut().fill_on(&stream, 3).expect("the owner may write");
             });
         });
@@ -241,7 +241,7 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                     let branch = receive.recv().expect("the capture forks");
                     while !is_over.load(Ordering::Acquire) {
                         // The memory of this launch has no owner except the graph.
-                        let library = Library::from_ptx(driver, NOTHING).expect("the PTX is right");
+                        let library = Library::from_ptx(driver, NOTHING).expect("the PTX is valid");
                         let kernel = library.kernel::<()>("nothing").expect("the kernel is there");
                         // SAFETY: the kernel touches no memory.
                         unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }.expect("it can be launched");
@@ -256,7 +256,7 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                 is_over.store(true, Ordering::Release);
                 graph.expect("the capture ends")
             });
-            let mut graph = graph.instantiate().expect("the graph is sound");
+            let mut graph = graph.instantiate().expect("the graph is valid");
             let stream = test.stream();
             graph.launch(&stream).expect("every kernel is still loaded");
             stream.synchronize().expect("every kernel runs");

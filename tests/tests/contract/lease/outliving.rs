@@ -151,7 +151,7 @@ fn pools_outlive_their_owners_with_the_buffers_of_them() {
             let stream = test.stream();
             let pool = MemoryPool::new(&test.device()).expect("the device has pools");
             let caching = CachingResource::with_options(&test.context(), &CachingOptions::new().with_cache(true));
-            let private = caching.and_then(|caching| caching.private_pool()).expect("a resource can be made");
+            let private = caching.and_then(|caching| caching.private_pool()).expect("a resource can be created");
             let x = DeviceBuffer::from_slice_in(&stream, &[6_u32; LEN], pool).expect("memory suffices");
             let y = DeviceBuffer::from_slice_in(&stream, &[7_u32; LEN], private).expect("memory suffices");
             captured(test, |scope| {
@@ -170,7 +170,7 @@ fn events_outlive_their_owners() {
         let mut result = buffer(&test.stream(), 0);
         let mut executable = {
             let [inside, outside] =
-                [(); 2].map(|()| Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("it can be made"));
+                [(); 2].map(|()| Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("it can be created"));
             let graph = Graph::capture(&test.context(), |scope| {
                 let branch = scope.fork()?;
                 result.as_slice_mut().fill_on(&branch, 8)?;
@@ -181,7 +181,7 @@ fn events_outlive_their_owners() {
             graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
         };
         // Freed memory would be reused here, and recorded by the graph.
-        let others = [(); 4].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        let others = [(); 4].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be created"));
         assert_replays(test, &mut executable, &mut result, &[8; LEN]);
         others.iter().for_each(|event| assert!(event.is_finished().expect("it was never recorded")));
     });
@@ -191,8 +191,8 @@ fn events_outlive_their_owners() {
 fn context_outlives_every_other_handle_of_it() {
     on_driver(|test| {
         let mut executable = {
-            let context = test.device().create_context(ContextOptions::new()).expect("a context can be made");
-            let stream = context.stream().expect("the context gives a stream");
+            let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+            let stream = context.stream().expect("a stream can be created");
             let mut x = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
             let graph = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 3));
             graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
@@ -229,7 +229,7 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
             Ok::<_, Error>(())
         });
         let graph = graph.expect("the work can be captured");
-        let mut executable = graph.instantiate().expect("the graph is right");
+        let mut executable = graph.instantiate().expect("the graph is valid");
         assert_eq!((Arc::strong_count(&count), count.load(Ordering::Relaxed)), (3, 0), "nothing has run");
         drop(graph);
         assert_replays(test, &mut executable, &mut result, &[2; LEN]);

@@ -16,7 +16,7 @@ fn captured_operation_runs_at_each_launch() {
         let graph = Graph::capture(&communicator.context().clone(), |scope| {
             communicator.all_reduce_in_place(scope, &mut memory, Reduction::Sum)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is valid");
         assert_eq!(memory.to_vec().expect("it can be read"), [1.0; 100], "nothing runs while it is captured");
         for _ in 0..3 {
             executable.launch(stream).expect("it can be launched");

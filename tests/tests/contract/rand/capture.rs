@@ -20,7 +20,7 @@ fn graph_keeps_the_generator_and_the_memory() {
             generator.uniform(&mut numbers)?;
             generator.uniform(&mut other)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is valid");
         assert_eq!(numbers.to_vec().expect("it can be read"), [0.0; 256], "nothing runs while it is captured");
         drop((other, generator));
         executable.launch(&stream).expect("it can be launched");
@@ -40,7 +40,7 @@ fn captured_numbers_are_those_of_the_seed() {
             generator.set_stream(scope)?;
             generator.bits(&mut numbers)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
         let mut expected = DeviceBuffer::<u32>::zeroed(&stream, 256).expect("memory suffices");
         seeded::<Philox4x32>(&stream, 1).bits(&mut expected).expect("the length fits");
@@ -71,7 +71,7 @@ fn launches_wait_for_other_streams() {
             generator.set_stream(scope)?;
             generator.uniform(&mut points)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is valid");
         executable.launch(&other).expect("it can be launched");
         points.as_slice_mut().fill(2.0).expect("the fill is enqueued");
         executable.launch(&other).expect("it can be launched");

@@ -164,7 +164,7 @@ fn moves() -> Vec<BlockForm> {
         };
         (kind, class)
     }) {
-        let bits: u32 = kind[1..].parse().expect("a type has a width");
+        let bits: u32 = kind[1..].parse().expect("the type has a width");
         let code = format!("mov.{kind} %{class}8, %{class}0; st.global.b{bits} [%out], %{class}8;");
         let expected = move |all: &[Sources], thread: usize| [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0];
         forms.push(BlockForm::new(format!("mov.{kind}"), code, expected));

@@ -75,9 +75,9 @@ impl Target {
         let count = words.iter().find_map(|word| word.strip_prefix('v')?.parse().ok()).unwrap_or(1);
         let kind = words[words.len() - 1];
         let bits = if let Some(half) = kind.strip_suffix("x2") {
-            2 * half.trim_start_matches(char::is_alphabetic).parse::<u32>().expect("a type has a width")
+            2 * half.trim_start_matches(char::is_alphabetic).parse::<u32>().expect("the type has a width")
         } else {
-            kind.trim_start_matches(char::is_alphabetic).parse().expect("a type has a width")
+            kind.trim_start_matches(char::is_alphabetic).parse().expect("the type has a width")
         };
         let is_shared = generic_shared || words.iter().any(|word| word.starts_with("shared"));
         Self { operation: (*operation).to_owned(), kind: kind.to_owned(), count, bits, is_shared }

@@ -55,7 +55,7 @@ fn plus(number: u64) -> impl Fn(&[Sources], usize) -> Left {
 fn scalars() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for kind in expand("{b8,u8,s8,b16,u16,s16,b32,u32,s32,f32,b64,u64,s64,f64}") {
-        let bits: u32 = kind[1..].parse().expect("a type has a width");
+        let bits: u32 = kind[1..].parse().expect("the type has a width");
         let class = if bits == 64 { "b64" } else { "b32" };
         // Parameters of fewer than 32 bits support only these types.
         let declared = if bits < 32 { format!("b{bits}") } else { kind.clone() };

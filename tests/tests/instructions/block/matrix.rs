@@ -53,7 +53,9 @@ impl Element {
             "f64" => Self::Real(F64),
             "e4m3" => Self::Real(E4M3),
             "e5m2" => Self::Real(E5M2),
-            _ => Self::Integer { bits: name[1..].parse().expect("a type has a width"), signed: name.starts_with('s') },
+            _ => {
+                Self::Integer { bits: name[1..].parse().expect("the type has a width"), signed: name.starts_with('s') }
+            }
         }
     }
 

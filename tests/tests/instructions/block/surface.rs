@@ -280,7 +280,7 @@ fn reduction(
     operation: &str,
     (kind, by_elements, mode): (&str, bool, &'static str),
 ) -> BlockForm {
-    let bits: u32 = kind[1..].parse().expect("a type has a width");
+    let bits: u32 = kind[1..].parse().expect("the type has a width");
     let bytes = bits as usize / 8;
     let (class, scale) = (if bits == 64 { 'l' } else { 'r' }, if by_elements { 1 } else { bytes });
     let mut picture = geometry.picture(bytes, 1);

@@ -44,9 +44,10 @@ impl Kind {
             "f32" => real(32, 0, 8, 23, false),
             "e4m3" => real(8, 0, 4, 3, true),
             "e5m2" => real(8, 0, 5, 2, false),
-            _ => {
-                Self::Integer { bits: name[1..].parse().expect("a type has a width"), is_signed: name.starts_with('s') }
-            }
+            _ => Self::Integer {
+                bits: name[1..].parse().expect("the type has a width"),
+                is_signed: name.starts_with('s'),
+            },
         }
     }
 
