@@ -103,10 +103,11 @@ impl Driver {
     }
 
     /// Checks that a text to be linked later is PTX for this device.
-    pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
+    pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
-        self.check_target(&module)
+        self.check_target(&module)?;
+        Ok(module)
     }
 
     /// Checks that the device can run code for the module's target.

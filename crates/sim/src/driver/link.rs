@@ -2,24 +2,25 @@
 
 mod merge;
 mod runtime;
+mod symbols;
 
-use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 
 use curium_sys::{CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUresult};
 
+use self::symbols::Symbols;
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{JitOptions, Refusal, linked};
 use crate::driver::module::read_image;
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
+use crate::ptx::Module;
 
 /// A link with its inputs.
 pub(crate) struct Link {
     logs: Logs,
     texts: Vec<String>,
-    /// The name of the input that defines each globally visible symbol.
-    visible: HashMap<String, String>,
+    symbols: Symbols,
     /// `true` if the device runtime library was added.
     has_runtime: bool,
     max_registers: Option<u32>,
@@ -58,7 +59,7 @@ impl Driver {
                 .insert(Link {
                     logs,
                     texts: Vec::new(),
-                    visible: HashMap::new(),
+                    symbols: Symbols::default(),
                     has_runtime: false,
                     max_registers,
                     image: None,
@@ -107,8 +108,8 @@ impl Driver {
         let name = name.text().ok().and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
         let name = name.map_or_else(|| format!("input {}", link.texts.len() + 1), str::to_owned);
         let checked = text.and_then(|text| {
-            self.check_ptx(&text)?;
-            link.add(&text, &name)
+            let module = self.check_ptx(&text)?;
+            link.add(text.into_owned(), &module, &name)
         });
         logs.report(checked)
     }
@@ -141,7 +142,7 @@ impl Driver {
         let logs = link.logs;
         let mut texts = link.texts.clone();
         texts.extend(link.has_runtime.then(|| runtime::PTX.to_owned()));
-        let mut merged = merge::merge(&texts);
+        let mut merged = merge::merge(&texts, &link.symbols);
         if let Some(most) = link.max_registers {
             merged = merge::limit_registers(&merged, most);
         }
@@ -159,15 +160,11 @@ impl Driver {
 }
 
 impl Link {
-    /// Adds a text, unless another one defines the same visible symbol.
-    fn add(&mut self, text: &str, name: &str) -> std::result::Result<(), Refusal> {
-        let own = merge::visible(text);
-        if let Some((symbol, first)) = own.iter().find_map(|symbol| self.visible.get_key_value(*symbol)) {
-            let log = format!("error   : Multiple definition of '{symbol}' in '{name}', first defined in '{first}'");
-            return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_SOURCE, &log));
-        }
-        self.visible.extend(own.into_iter().map(|symbol| (symbol.to_owned(), name.to_owned())));
-        self.texts.push(text.to_owned());
+    /// Adds a text, unless its symbols contradict those of other texts.
+    fn add(&mut self, text: String, module: &Module, name: &str) -> std::result::Result<(), Refusal> {
+        let added = self.symbols.add(module, self.texts.len(), name);
+        added.map_err(|log| Refusal::new(CUresult::CUDA_ERROR_UNKNOWN, &format!("error   : {log}")))?;
+        self.texts.push(text);
         Ok(())
     }
 }

@@ -26,8 +26,8 @@ mod validate;
 mod variable;
 
 pub(crate) use ast::{
-    Function, FunctionId, FunctionKind, Instruction, LabelId, Module, Parameter, Register, TargetVariant, Texturing,
-    Version,
+    Function, FunctionId, FunctionKind, Instruction, LabelId, Linkage, Module, Parameter, Register, TargetVariant,
+    Texturing, Version,
 };
 pub(crate) use error::{Error, ErrorKind, Span};
 pub(crate) use keyword::Keyword;
@@ -44,7 +44,7 @@ pub(crate) use special::SpecialRegister;
 pub(crate) use variable::{Constant, Variable};
 
 #[cfg(test)]
-pub(crate) use ast::{Alias, Linkage, Performance, Predicate, PrototypeId};
+pub(crate) use ast::{Alias, Performance, Predicate, PrototypeId};
 #[cfg(test)]
 pub(crate) use modifier::Eviction;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
-use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUresult};
+use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUmodule, CUresult};
 
 use crate::support::{Fixture, cu, get, handle, ok};
 
@@ -176,24 +176,103 @@ fn symbols_that_are_local_to_their_files_are_not_shared() {
     assert_eq!(counts, [1, 10, 2, 20], "each file counts by itself");
 }
 
-#[test]
-fn second_visible_definition_is_refused_by_name() {
-    let fixture = Fixture::new();
+/// Links texts, and returns the module, or the code and the log of the input that was refused.
+fn link(fixture: &Fixture, texts: &[String]) -> Result<CUmodule, (CUresult, String)> {
     let api = &fixture.api;
     let mut log = [0_u8; 200];
     let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
     let mut values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
     let mut link = ptr::null_mut();
     ok!(api, cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link));
-    let (text, other) = (counting("same", 1), counting("same", 2));
-    let kind = CUjitInputType::CU_JIT_INPUT_PTX;
-    let add = |text: &CStr, name: &CStr| {
-        let (data, size) = (text.as_ptr().cast_mut().cast(), text.to_bytes_with_nul().len());
-        cu!(api, cuLinkAddData_v2(link, kind, data, size, name.as_ptr(), 0, ptr::null_mut(), ptr::null_mut()))
-    };
-    assert_eq!(add(&text, c"one.ptx"), CUresult::CUDA_SUCCESS);
-    assert_eq!(add(&other, c"two.ptx"), CUresult::CUDA_ERROR_INVALID_SOURCE);
-    let said = CStr::from_bytes_until_nul(&log).expect("the log ends");
-    let expected = c"error   : Multiple definition of 'same' in 'two.ptx', first defined in 'one.ptx'";
-    assert_eq!(said, expected);
+    for (number, text) in texts.iter().enumerate() {
+        let (text, name) = (CString::new(text.as_str()), CString::new(format!("{number}.ptx")));
+        let (text, name) = (text.expect("no NUL"), name.expect("no NUL"));
+        let (data, size) = (text.as_ptr().cast_mut().cast(), text.as_bytes_with_nul().len());
+        let kind = CUjitInputType::CU_JIT_INPUT_PTX;
+        let none = ptr::null_mut();
+        let code = cu!(api, cuLinkAddData_v2(link, kind, data, size, name.as_ptr(), 0, none, ptr::null_mut()));
+        if code != CUresult::CUDA_SUCCESS {
+            ok!(api, cuLinkDestroy(link));
+            let log = CStr::from_bytes_until_nul(&log).expect("the log ends");
+            return Err((code, log.to_str().expect("the log is text").to_owned()));
+        }
+    }
+    let (mut image, mut size) = (ptr::null_mut(), 0);
+    ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
+    let module = handle!(api, cuModuleLoadData(_, image));
+    ok!(api, cuLinkDestroy(link));
+    Ok(module)
+}
+
+/// Returns a text with a declaration of `s`, and a kernel that adds to its first element.
+fn sharing(declaration: &str, kernel: &str) -> String {
+    format!(
+        ".version 7.8\n.target sm_75\n.address_size 64\n{declaration}\n.visible .entry {kernel}() {{ .reg .u32 %v;\n\
+         atom.global.add.u32 %v, [s], 1; ret; }}\n"
+    )
+}
+
+#[test]
+fn common_symbols_of_several_files_are_one_variable() {
+    // The declaration of each file, and the values of `s` after a kernel of each file has added one. As on an H200.
+    let common = ".common .global .align 4 .u32 s;";
+    let four = ".common .global .align 4 .u32 s[4];";
+    let visible = ".visible .global .align 4 .u32 s = 7;";
+    let weak = ".weak .global .align 4 .u32 s = 9;";
+    let cases: [(&str, &str, &[u32]); 8] = [
+        (common, common, &[2]),
+        (common, four, &[2, 0, 0, 0]),
+        (four, common, &[2, 0, 0, 0]),
+        (common, visible, &[9]),
+        (visible, common, &[9]),
+        (weak, common, &[11]),
+        (weak, visible, &[9]),
+        (".extern .global .align 4 .u32 s;", common, &[2]),
+    ];
+    for (first, second, expected) in cases {
+        let fixture = Fixture::new();
+        let api = &fixture.api;
+        let module = link(&fixture, &[sharing(first, "a"), sharing(second, "b")]).expect("the files agree");
+        for name in [c"a", c"b"] {
+            let function: CUfunction = handle!(api, cuModuleGetFunction(_, module, name.as_ptr()));
+            let none = ptr::null_mut();
+            ok!(api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), ptr::null_mut(), none));
+        }
+        let (mut address, mut bytes) = (0, 0);
+        ok!(api, cuModuleGetGlobal_v2(&raw mut address, &raw mut bytes, module, c"s".as_ptr()));
+        assert_eq!(bytes, expected.len() * 4, "{first} {second}");
+        let expected: Vec<u8> = expected.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        assert_eq!(fixture.download(address, expected.len()), expected, "{first} {second}");
+    }
+}
+
+#[test]
+fn definitions_that_contradict_each_other_are_refused_by_name() {
+    // As on an H200.
+    let four = ".common .global .align 4 .u32 s[4];";
+    let visible = ".visible .global .align 4 .u32 s = 7;";
+    let weak = ".weak .global .align 4 .u32 s = 9;";
+    let larger = "Common symbol 's' in file '0.ptx' has larger size than initialization";
+    let cases = [
+        (four, visible, larger),
+        (four, weak, larger),
+        (
+            visible,
+            ".visible .global .align 4 .u32 s;",
+            "Multiple definition of 's' in '1.ptx', first defined in '0.ptx'",
+        ),
+        (
+            weak,
+            ".weak .global .align 4 .u32 s[4];",
+            "Size doesn't match for 's' in '1.ptx', first specified in '0.ptx'",
+        ),
+    ];
+    for (first, second, log) in cases {
+        let refused = link(&Fixture::new(), &[sharing(first, "a"), sharing(second, "b")]);
+        let (code, said) = refused.expect_err("the files do not agree");
+        assert_eq!((code, said), (CUresult::CUDA_ERROR_UNKNOWN, format!("error   : {log}")), "{first} {second}");
+    }
+    let kernels = link(&Fixture::new(), &[sharing(weak, "same"), sharing(weak, "same")]);
+    let (_, said) = kernels.expect_err("a kernel is defined twice");
+    assert_eq!(said, "error   : Multiple definition of 'same' in '1.ptx', first defined in '0.ptx'");
 }

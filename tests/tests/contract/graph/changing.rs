@@ -2,7 +2,7 @@
 
 use curium_driver::{
     CopyPlace, Event, EventFlags, Function, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions, LaunchConfig,
-    UpdateFailureReason,
+    UpdateFailureReason, call,
 };
 use curium_sys::CUresult;
 use curium_tests::on_driver;
@@ -219,12 +219,16 @@ fn child_of_an_executable_takes_parameters_from_a_graph_like_it() {
 fn flags_are_those_that_it_was_instantiated_with() {
     on_driver(|test| {
         let mut graph = graph(test);
-        graph.add_allocation(&[], 256).expect("memory suffices");
+        let memory = graph.add_allocation(&[], 256).expect("memory suffices").address();
         let options = InstantiateOptions::new().with_flags(InstantiateFlags::AUTO_FREE_ON_LAUNCH);
         let mut exec = graph.instantiate_with(options).expect("the graph is valid");
         assert!(exec.flags().expect("it can be queried").contains(InstantiateFlags::AUTO_FREE_ON_LAUNCH));
         run(test, &mut exec);
         run(test, &mut exec);
+        let stream = test.stream();
+        // SAFETY: the last launch allocated the memory, which nothing uses.
+        unsafe { call!(test.driver(), cuMemFreeAsync(memory.as_raw(), stream.as_raw())) }.expect("it is live");
+        stream.synchronize().expect("the memory is freed");
     });
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use super::symbols::Symbols;
+
 /// One statement at module level.
 struct Statement<'a> {
     text: &'a str,
@@ -21,6 +23,8 @@ enum Linkage {
     Visible,
     /// Visible in every text; the first or the visible definition counts.
     Weak,
+    /// Visible in every text; any other definition counts, or else the largest.
+    Common,
     /// Defined by another text.
     Extern,
 }
@@ -35,12 +39,12 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 /// becomes a forward declaration if it is a function, and the definition itself if it is a variable. A function that is declared with a
 /// result and defined without one gets the result. As on hardware, callers then read an unwritten register.
 ///
-/// Symbols that are local to one text are renamed if the name is used elsewhere. No symbol may be visible in two texts: [`visible`].
-pub(super) fn merge(texts: &[String]) -> String {
+/// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are those of the texts.
+pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
     let texts = apart(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let all = || modules.iter().flatten();
-    let definitions = definitions(all());
+    let definitions = definitions(&modules, symbols);
     let declared = all().filter(|statement| statement.linkage == Linkage::Extern);
     let results: HashMap<&str, &str> = declared.filter_map(|s| Some((s.name?, result(s.text)?))).collect();
     let mut done = HashSet::new();
@@ -65,21 +69,17 @@ pub(super) fn merge(texts: &[String]) -> String {
     merged
 }
 
-/// Returns the names of the definitions in a text that no other text may define.
-pub(super) fn visible(text: &str) -> Vec<&str> {
-    let strong = |it: &Statement<'_>| it.linkage == Linkage::Visible && it.is_definition();
-    statements(text).into_iter().filter(strong).filter_map(|statement| statement.name).collect()
-}
-
 /// Returns the effective definition of each name.
-fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a str, &'a str> {
+fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
-    for statement in all.filter(|statement| statement.is_definition()) {
-        let Some(name) = statement.name else { continue };
-        if statement.linkage == Linkage::Weak {
-            definitions.entry(name).or_insert(statement.text);
-        } else {
-            definitions.insert(name, statement.text);
+    for (index, module) in modules.iter().enumerate() {
+        for statement in module.iter().filter(|statement| statement.is_definition()) {
+            let Some(name) = statement.name else { continue };
+            match statement.linkage {
+                Linkage::Weak => drop(definitions.entry(name).or_insert(statement.text)),
+                Linkage::Common if !symbols.is_from(name, index) => {}
+                _ => drop(definitions.insert(name, statement.text)),
+            }
         }
     }
     definitions
@@ -181,8 +181,9 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
 impl<'a> Statement<'a> {
     fn new(text: &'a str) -> Self {
         let linkage = match text.split(|next: char| !is_word(next)).next() {
-            Some(".visible" | ".common") => Linkage::Visible,
+            Some(".visible") => Linkage::Visible,
             Some(".weak") => Linkage::Weak,
+            Some(".common") => Linkage::Common,
             Some(".extern") => Linkage::Extern,
             _ => Linkage::Local,
         };
@@ -200,7 +201,7 @@ impl<'a> Statement<'a> {
     fn yields_to(&self, definition: &str) -> bool {
         match self.linkage {
             Linkage::Extern => true,
-            Linkage::Weak => self.is_definition() && self.text != definition,
+            Linkage::Weak | Linkage::Common => self.is_definition() && self.text != definition,
             Linkage::Local | Linkage::Visible => false,
         }
     }
@@ -305,6 +306,11 @@ fn skip_blanks(text: &str) -> &str {
 mod tests {
     use super::*;
 
+    /// Merges texts without common symbols.
+    fn merge_all(texts: &[String]) -> String {
+        merge(texts, &Symbols::default())
+    }
+
     const CALLER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n\
         .extern .func (.param .b32 r) twice (.param .b32 x); // elsewhere\n\
         .extern .global .align 4 .u32 offset;\n\
@@ -316,7 +322,7 @@ mod tests {
 
     #[test]
     fn declarations_resolve_to_the_definitions_of_other_texts() {
-        let merged = merge(&[CALLER.to_owned(), CALLEE.to_owned()]);
+        let merged = merge_all(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
         assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
         assert_eq!(merged.matches("offset = 7;").count(), 1, "{merged}");
@@ -331,15 +337,15 @@ mod tests {
     fn header_is_of_the_newest_version_and_the_highest_target() {
         let texts = [("8.9", "sm_75"), ("7.8", "sm_100a, debug"), ("8.10", "sm_90")];
         let texts = texts.map(|(version, target)| format!(".version {version} .target {target} .address_size 64\n"));
-        assert_eq!(merge(&texts), ".version 8.10\n.target sm_100a, debug\n.address_size 64\n");
+        assert_eq!(merge_all(&texts), ".version 8.10\n.target sm_100a, debug\n.address_size 64\n");
     }
 
     #[test]
     fn function_that_is_defined_without_the_result_that_it_is_declared_with_gets_it() {
         let callee = CALLEE.replace("(.param .b32 r) ", "");
-        let merged = merge(&[CALLER.to_owned(), callee.clone()]);
+        let merged = merge_all(&[CALLER.to_owned(), callee.clone()]);
         assert_eq!(merged.matches(".visible .func (.param .b32 r)").count(), 2, "{merged}");
-        assert_eq!(merge(&[CALLER.replace("(.param .b32 r) ", ""), callee]).matches("(.param .b32 r)").count(), 0);
+        assert_eq!(merge_all(&[CALLER.replace("(.param .b32 r) ", ""), callee]).matches("(.param .b32 r)").count(), 0);
     }
 
     #[test]
@@ -351,14 +357,14 @@ mod tests {
                  .visible .entry k{step}() {{ call helper; ret; }}\n"
             )
         };
-        let merged = merge(&[file(1), file(2)]);
+        let merged = merge_all(&[file(1), file(2)]);
         for line in [".global .u32 count;", ".global .u32 count$file1;", "[count], 1;", "[count$file1], 2;"] {
             assert_eq!(merged.matches(line).count(), 1, "{line} in {merged}");
         }
         assert_eq!(merged.matches("call helper$file1;").count(), 1, "{merged}");
         assert_eq!(merged.matches("%count").count(), 4, "a register has a name of its own: {merged}");
         let other = CALLEE.replace(".visible .global .align 4 .u32 table", ".global .align 4 .u32 count");
-        let merged = merge(&[file(1), other.clone().replace("count[", "k1[")]);
+        let merged = merge_all(&[file(1), other.clone().replace("count[", "k1[")]);
         assert!(merged.contains("k1$file1[2]") && merged.contains(".entry k1()"), "{merged}");
     }
 
@@ -371,7 +377,7 @@ mod tests {
             )
         };
         for (files, kept) in [([file(".weak", 1), file(".weak", 2)], 1), ([file(".weak", 1), file(".visible", 2)], 2)] {
-            let merged = merge(&files);
+            let merged = merge_all(&files);
             assert_eq!(merged.matches(&format!("limit = {kept};")).count(), 1, "{merged}");
             assert_eq!(merged.matches("limit =").count(), 1, "{merged}");
             assert_eq!(merged.matches("mov.u32").count(), 1, "{merged}");
@@ -379,14 +385,11 @@ mod tests {
             assert_eq!(merged.matches(".visible .func f();").count(), 1, "{merged}");
             assert_eq!(merged.matches(".entry").count(), 1, "{merged}");
         }
-        assert_eq!(visible(&file(".weak", 1)), [""; 0]);
-        assert_eq!(visible(&file(".visible", 1)), ["limit", "f"]);
-        assert_eq!(visible(CALLER), ["k"]);
     }
 
     #[test]
     fn undefined_symbols_stay_declared_once() {
-        let merged = merge(&[CALLER.to_owned(), CALLER.replace(" k(", " other(")]);
+        let merged = merge_all(&[CALLER.to_owned(), CALLER.replace(" k(", " other(")]);
         assert_eq!(merged.matches(".extern .global").count(), 1, "{merged}");
         assert_eq!(merged.matches(".entry").count(), 2, "{merged}");
     }

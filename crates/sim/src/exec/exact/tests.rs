@@ -1,6 +1,7 @@
 //! Checks of rounding against the host, and against integers wide enough to be exact.
 
 use super::*;
+use crate::exec::fused::Fused as _;
 
 /// Returns edge values, and a reproducible spread of others.
 fn samples() -> Vec<f64> {
@@ -177,7 +178,7 @@ fn nearest_results_agree_with_the_host_in_f64_and_f32() {
                 assert_eq!((a / b).to_bits(), round(x.quotient(y)).to_bits(), "{a:e} / {b:e}");
             }
             let fused = round(x.product(y).sum(Exact::from_f64(a), Rounding::Nearest));
-            assert_eq!(a.mul_add(b, a).to_bits(), fused.to_bits(), "{a:e} * {b:e} + {a:e}");
+            assert_eq!(a.fused(b, a).to_bits(), fused.to_bits(), "{a:e} * {b:e} + {a:e}");
         }
     }
 }

@@ -462,7 +462,8 @@ mod tests {
     fn arithmetic_by_way_of_wider_numbers_rounds_as_the_exact_one() {
         compare::<Half, false>();
         compare::<Bfloat, false>();
-        if wide_vectors() {
+        // Outside of a handler, `mul_add` is a function of the C library, and MinGW's is wrong.
+        if wide_vectors() && !cfg!(all(windows, target_env = "gnu")) {
             compare::<Half, true>();
             compare::<Bfloat, true>();
         }

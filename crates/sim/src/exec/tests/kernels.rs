@@ -4,6 +4,7 @@ use super::{BASE, Bench};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::exec::Checking;
 use crate::exec::Statistics;
+use crate::exec::fused::Fused as _;
 
 /// A launch that can be repeated.
 pub(super) struct Run {
@@ -74,7 +75,7 @@ pub(super) fn saxpy(n: u32) -> (Run, Vec<u32>) {
     bench.memory.write(0, &x);
     bench.memory.write(u64::from(n) * 4, &y);
     let expected = x.iter().zip(&y);
-    let expected = expected.map(|(&x, &y)| 2.5f32.mul_add(f32::from_bits(x), f32::from_bits(y)).to_bits()).collect();
+    let expected = expected.map(|(&x, &y)| 2.5f32.fused(f32::from_bits(x), f32::from_bits(y)).to_bits()).collect();
     let params = saxpy_params(n, 2.5);
     (Run { bench, grid: [n.div_ceil(256), 1, 1], block: [256, 1, 1], params }, expected)
 }
@@ -141,14 +142,14 @@ END:
 }";
 
 fn escape_time(x: u32, y: u32, width: u32, height: u32, limit: u32) -> u32 {
-    let cx = (x as f32 / width as f32).mul_add(3.0, -2.0);
-    let cy = (y as f32 / height as f32).mul_add(2.0, -1.0);
+    let cx = (x as f32 / width as f32).fused(3.0, -2.0);
+    let cy = (y as f32 / height as f32).fused(2.0, -1.0);
     let (mut a, mut b) = (0.0f32, 0.0f32);
     for step in 0..limit {
         if a * a + b * b > 4.0 {
             return step;
         }
-        (a, b) = (a * a - b * b + cx, (a + a).mul_add(b, cy));
+        (a, b) = (a * a - b * b + cx, (a + a).fused(b, cy));
     }
     limit
 }
@@ -200,7 +201,7 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
     let products = run.bench.memory.read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
     for at in 0..n * n {
         let (row, column) = (at / n, at % n);
-        let sum = (0..n).fold(0.0_f32, |sum, k| value(row * n + k).mul_add(value(n * n + k * n + column), sum));
+        let sum = (0..n).fold(0.0_f32, |sum, k| value(row * n + k).fused(value(n * n + k * n + column), sum));
         assert_eq!(f32::from_bits(products[at as usize]), sum, "({row}, {column})");
     }
 }
