@@ -41,3 +41,33 @@ fn products_of_a_batch_are_those_of_its_matrices() {
         }
     });
 }
+
+#[test]
+fn results_of_a_batch_may_lie_side_by_side_in_rows_that_they_share() {
+    on_driver(|test| {
+        let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(62));
+        let (m, n, k, count) = (16, 8, 24, 3);
+        // Each row has 8 unused elements after those of each product.
+        let (stride, leading) = (n + 8, 3 * (n + 8));
+        let (of_a, of_b): (Vec<f32>, Vec<f32>) = (random.numbers(m * k * count), random.numbers(k * n * count));
+        let a = DeviceBuffer::from_slice(&stream, &of_a).expect("memory suffices");
+        let b = DeviceBuffer::from_slice(&stream, &of_b).expect("memory suffices");
+        let mut d = DeviceBuffer::filled(&stream, m * leading, 7.0_f32).expect("memory suffices");
+        let (factor_a, factor_b) = (MatrixLayout::row_major(m, k), MatrixLayout::row_major(k, n));
+        let result = MatrixLayout::row_major(m, n).with_leading_dimension(leading);
+        let matmul = Matmul::new(
+            TypedLayout::new::<f32>(factor_a).with_stride(m * k),
+            TypedLayout::new::<f32>(factor_b).with_stride(k * n),
+            TypedLayout::new::<f32>(result).with_stride(stride),
+        );
+        execute(&mut plan(&lt, &matmul.with_batches(count)), &stream, Operands::new(&a, &b, &mut d));
+        let found = d.to_vec().expect("it can be read");
+        for index in 0..count {
+            let left = host_of(&of_a[index * m * k..], factor_a);
+            let expected = left.times(&host_of(&of_b[index * k * n..], factor_b));
+            host_of(&found[index * stride..], result).assert_is::<f32>(&expected, 1e-4, "a batch");
+        }
+        let is_between = |(at, _): &(usize, &f32)| at % stride >= n;
+        assert!(found.iter().enumerate().filter(is_between).all(|(_, value)| *value == 7.0), "gaps are not written");
+    });
+}

@@ -46,6 +46,9 @@ fn descriptions_that_contradict_themselves_are_refused() {
         let huge = TypedLayout::new::<f32>(MatrixLayout::row_major(usize::MAX, 16));
         refused(Matmul::new(huge, b, d), &["the layout of a is wrong"]);
         refused(Matmul::new(a, b, d).with_batches(2), &["the results overlap", "stride 0"]);
+        let heads = TypedLayout::new::<f32>(MatrixLayout::row_major(8, 4).with_leading_dimension(12));
+        refused(Matmul::new(a, b, heads.with_stride(3)).with_batches(3), &["the results overlap", "stride 3"]);
+        refused(Matmul::new(a, b, heads.with_stride(4)).with_batches(4), &["the results overlap", "stride 4"]);
         refused(Matmul::new(a, b, d.with_stride(32)).with_batches(usize::MAX), &["too many products"]);
         refused(Matmul::new(rows::<f32>(8, 0), rows::<f32>(0, 4), d), &["the factors are empty"]);
         refused(Matmul::new(a, b, d).with_alignment(24), &["no power of two (24 bytes)"]);

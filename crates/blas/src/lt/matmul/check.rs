@@ -92,7 +92,7 @@ impl Matmul {
             return Err(refused(format!("too many products ({})", self.batch_count)));
         }
         let (stored, stride) = (Stored::new(self.d.layout), self.d.stride);
-        if self.batch_count > 1 && stored.span() > stride {
+        if self.batch_count > 1 && stored.span() > stride && !interleave(stored, stride, self.batch_count) {
             let span = stored.span();
             return Err(refused(format!("the results overlap (stride {stride}, each has {span} elements)")));
         }
@@ -145,6 +145,13 @@ impl Matmul {
             .into_iter()
             .filter_map(|(name, matrix)| Some((name, matrix?)))
     }
+}
+
+/// Returns `true` if the columns of all matrices with one index lie one after the other between two columns of the first matrix, as those
+/// of the heads of an attention do.
+fn interleave(stored: Stored, stride: usize, count: usize) -> bool {
+    let end = stride.checked_mul(count - 1).and_then(|last| last.checked_add(stored.length));
+    stride >= stored.length && end.is_some_and(|end| end <= stored.leading_dimension)
 }
 
 /// Checks the rules of cuBLASLt for 8-bit floats.
