@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The output of each example when it succeeds.
-const SAID: [(&str, &str); 16] = [
+const SAID: [(&str, &str); 17] = [
     ("01_vector_add", "10000 sums are right"),
     ("02_overlap", "8 chunks on 2 streams"),
     ("03_double_buffer", "4206649 bytes are counted"),
@@ -23,6 +23,7 @@ const SAID: [(&str, &str); 16] = [
     ("14_your_own_tests", "20 orders"),
     ("15_fault_injection", "nothing leaked"),
     ("16_image_filter", "blurred as on the host"),
+    ("17_transformer_block", "13 gradients agree with the reference"),
 ];
 
 /// Returns the directory into which cargo builds examples, beside this test's.
@@ -38,6 +39,7 @@ fn each_example_runs_on_the_simulator_and_prints_its_result() {
         let is_off = match name {
             "08_nvrtc_templates" => !cfg!(feature = "nvrtc"),
             "09_graph_replay" => !cfg!(feature = "graphs"),
+            "17_transformer_block" => !cfg!(all(feature = "blas", feature = "graphs", feature = "half")),
             _ => false,
         };
         if is_off {
@@ -59,7 +61,9 @@ fn every_file_of_the_folder_is_run() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let files =
         fs::read_dir(folder).expect("the examples are there").map(|entry| entry.expect("it can be read").path());
-    let sources = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let is_example =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists();
+    let sources = files.filter(is_example);
     let stems = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let known: BTreeMap<_, _> = SAID.into_iter().collect();
     let unknown: Vec<_> = stems.filter(|name| !known.contains_key(name.as_str())).collect();

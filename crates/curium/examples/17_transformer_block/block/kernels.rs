@@ -1,0 +1,173 @@
+//! The kernels of a block beside its matrix products.
+
+use curium::driver::DeviceAttribute;
+use curium::prelude::*;
+use half::bf16;
+
+use super::{Buffer, Partial, Result, Shape};
+
+const PTX: &str = include_str!("../../kernels/transformer.ptx");
+
+/// The number of lanes of a warp.
+const LANES: u32 = 32;
+/// The number of rows that a block of threads processes at a time.
+const WARPS: u32 = 4;
+/// The number of elements that a warp accesses at a time.
+const ELEMENTS: usize = 256;
+/// The number of blocks for each multiprocessor that sum gradients of normalizations.
+const BLOCKS: u32 = 3;
+
+type Read<T> = &'static [T];
+type Write<T> = &'static mut [T];
+
+/// The kernels for the lengths of the rows of a block.
+pub(super) struct Kernels {
+    layer_norm: Kernel<LayerNorm>,
+    layer_norm_backward: Kernel<LayerNormBackward>,
+    sum_partial: Kernel<SumPartial>,
+    softmax: Kernel<Softmax>,
+    softmax_backward: Kernel<SoftmaxBackward>,
+    shape: Shape,
+    /// The number of positions of a part of the sequence.
+    part: u32,
+    partial_rows: u32,
+}
+
+type LayerNorm = (Read<bf16>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, u32, u32);
+type SumPartial = (Read<f32>, Read<f32>, Write<bf16>, Write<bf16>, u32, u32);
+type Softmax = (Write<bf16>, u32, u32, u32, f32, u32);
+type SoftmaxBackward = (Read<bf16>, Write<bf16>, u32, u32, u32, f32, u32);
+type LayerNormBackward =
+    (Read<bf16>, Read<bf16>, Read<f32>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, Write<f32>, u32, u32);
+
+impl Kernels {
+    pub(super) fn load(stream: &Stream, shape: Shape, part: usize) -> Result<Self> {
+        let library = Library::from_ptx(stream.context(), PTX)?;
+        let name = |kernel: &str, row: usize| format!("{kernel}_{}", row.div_ceil(ELEMENTS).next_power_of_two());
+        let multiprocessors = stream.device().attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
+        let blocks = u32::try_from(shape.rows())?.div_ceil(WARPS);
+        Ok(Self {
+            layer_norm: library.kernel(&name("layer_norm", shape.width))?,
+            layer_norm_backward: library.kernel(&name("layer_norm_backward", shape.width))?,
+            sum_partial: library.kernel("sum_partial")?,
+            softmax: library.kernel(&name("softmax", shape.sequence))?,
+            softmax_backward: library.kernel(&name("softmax_backward", shape.sequence))?,
+            shape,
+            part: u32::try_from(part)?,
+            partial_rows: blocks.min(BLOCKS * multiprocessors),
+        })
+    }
+
+    /// Returns the number of rows of the partial sums of the gradients of a normalization.
+    pub(super) fn partial_rows(&self) -> usize {
+        self.partial_rows as usize
+    }
+
+    /// Normalizes rows.
+    pub(super) fn layer_norm(
+        &self,
+        stream: &Stream,
+        x: &Buffer,
+        (gain, bias): (&Buffer, &Buffer),
+        y: &mut Buffer,
+        statistics: &mut DeviceBuffer<f32>,
+    ) -> Result<()> {
+        let (rows, width) = (self.shape.rows(), self.shape.width);
+        expect([(x.len(), rows * width), (gain.len(), width), (bias.len(), width)])?;
+        expect([(y.len(), rows * width), (statistics.len(), 2 * rows)])?;
+        let (config, sizes) = (for_rows(rows)?, (u32::try_from(rows)?, u32::try_from(width)?));
+        let arguments = (x, gain, bias, y, statistics, sizes.0, sizes.1);
+        // SAFETY: the kernel accesses as many elements as checked above.
+        Ok(unsafe { self.layer_norm.launch(stream, config, arguments) }?)
+    }
+
+    /// Computes `dx`, the gradient of the input of a normalization plus `residual`, from that of its output, its input and its statistics,
+    /// and the partial sums of the gradients of gain and bias.
+    #[expect(clippy::too_many_arguments, reason = "each is an operand")]
+    pub(super) fn layer_norm_backward(
+        &self,
+        stream: &Stream,
+        dy: &Buffer,
+        (x, statistics): (&Buffer, &DeviceBuffer<f32>),
+        gain: &Buffer,
+        residual: &Buffer,
+        dx: &mut Buffer,
+        partial: &mut Partial,
+    ) -> Result<()> {
+        let (rows, width) = (self.shape.rows(), self.shape.width);
+        let (all, sums) = (rows * width, self.partial_rows() * width);
+        expect([(dy.len(), all), (x.len(), all), (residual.len(), all), (dx.len(), all)])?;
+        expect([(statistics.len(), 2 * rows), (gain.len(), width)])?;
+        expect([(partial.gain.len(), sums), (partial.bias.len(), sums)])?;
+        let (config, sizes) = (LaunchConfig::new(self.partial_rows, (LANES, WARPS)), (rows as u32, width as u32));
+        let Partial { gain: of_gain, bias: of_bias } = partial;
+        let arguments = (dy, x, statistics, gain, residual, dx, of_gain, of_bias, sizes.0, sizes.1);
+        // SAFETY: the kernel accesses as many elements as checked above, and stores one row of sums for each block.
+        Ok(unsafe { self.layer_norm_backward.launch(stream, config, arguments) }?)
+    }
+
+    /// Adds the partial sums.
+    pub(super) fn sum_partial(
+        &self,
+        stream: &Stream,
+        partial: &Partial,
+        gain: &mut Buffer,
+        bias: &mut Buffer,
+    ) -> Result<()> {
+        let (width, sums) = (self.shape.width, self.partial_rows() * self.shape.width);
+        expect([(partial.gain.len(), sums), (partial.bias.len(), sums), (gain.len(), width), (bias.len(), width)])?;
+        let config = LaunchConfig::new(((width as u32).div_ceil(LANES), 2), (LANES, LANES));
+        let arguments = (&partial.gain, &partial.bias, gain, bias, self.partial_rows, width as u32);
+        // SAFETY: the kernel accesses as many elements as checked above.
+        Ok(unsafe { self.sum_partial.launch(stream, config, arguments) }?)
+    }
+
+    /// Replaces scores by probabilities.
+    pub(super) fn softmax(&self, stream: &Stream, scores: &mut DeviceSliceMut<'_, bf16>) -> Result<()> {
+        let (length, rows) = self.rows_of_scores(scores.len())?;
+        let scale = self.scale() * std::f32::consts::LOG2_E;
+        let arguments = (scores.reborrow(), rows, length, self.part, scale, u32::from(self.shape.is_causal));
+        // SAFETY: the kernel accesses `rows` rows of `length` elements.
+        Ok(unsafe { self.softmax.launch(stream, for_rows(rows as usize)?, arguments) }?)
+    }
+
+    /// Replaces gradients of probabilities by those of scores.
+    pub(super) fn softmax_backward(
+        &self,
+        stream: &Stream,
+        probabilities: DeviceSlice<'_, bf16>,
+        gradients: &mut Buffer,
+    ) -> Result<()> {
+        expect([(probabilities.len(), gradients.len())])?;
+        let (length, rows) = self.rows_of_scores(gradients.len())?;
+        let arguments =
+            (probabilities, gradients, rows, length, self.part, self.scale(), u32::from(self.shape.is_causal));
+        // SAFETY: the kernel accesses `rows` rows of `length` elements of both.
+        Ok(unsafe { self.softmax_backward.launch(stream, for_rows(rows as usize)?, arguments) }?)
+    }
+
+    /// Returns the length and the number of the rows of scores.
+    fn rows_of_scores(&self, scores: usize) -> Result<(u32, u32)> {
+        let length = self.shape.sequence;
+        expect([(scores % length, 0)])?;
+        Ok((u32::try_from(length)?, u32::try_from(scores / length)?))
+    }
+
+    /// Returns the factor of scores.
+    fn scale(&self) -> f32 {
+        1.0 / (self.shape.head() as f32).sqrt()
+    }
+}
+
+/// Returns the configuration with a warp for each row.
+fn for_rows(rows: usize) -> Result<LaunchConfig> {
+    Ok(LaunchConfig::new(u32::try_from(rows)?.div_ceil(WARPS), (LANES, WARPS)))
+}
+
+/// Checks that memory has as many elements as a kernel accesses.
+fn expect<const COUNT: usize>(lengths: [(usize, usize); COUNT]) -> Result<()> {
+    match lengths.into_iter().find(|(length, expected)| length != expected) {
+        Some((length, expected)) => Err(format!("block: memory has {length} elements instead of {expected}").into()),
+        None => Ok(()),
+    }
+}

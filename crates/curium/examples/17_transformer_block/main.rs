@@ -1,0 +1,79 @@
+//! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for normalization and softmax, and one graph.
+//!
+//! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
+//!
+//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask; `--group` for the number of heads
+//! whose attention is computed at a time; `--parts` for the number of parts of the sequence, whose products skip keys that the mask hides;
+//! `--serial` for one stream; `--tune` to measure the algorithms of the products; `--device`.
+#![expect(clippy::print_stdout, reason = "an example says what it did")]
+
+mod bench;
+mod block;
+#[path = "../device/mod.rs"]
+mod device;
+mod reference;
+
+use curium::blas::lt::{BlasLt, CuBlasLt};
+use curium::prelude::*;
+use half::bf16;
+
+use self::block::{Block, Options, Result, Sample, Shape, Tuning};
+use self::reference::{Reference, error};
+
+/// The bound of the error of each result, relative to its largest element.
+const BOUND: f64 = 0.02;
+
+fn main() -> Result<()> {
+    let shape = Shape {
+        batch: number("--batch")?.unwrap_or(2),
+        sequence: number("--sequence")?.unwrap_or(16),
+        width: number("--width")?.unwrap_or(64),
+        heads: number("--heads")?.unwrap_or(4),
+        is_causal: !has("--full"),
+    };
+    let options = Options {
+        group: number("--group")?.unwrap_or(shape.all_heads()),
+        parts: number("--parts")?.unwrap_or(1),
+        is_forked: !has("--serial"),
+        tuning: if has("--tune") { Tuning::Measured } else { Tuning::Expected },
+    };
+    let context = device::driver()?.device(0)?.primary_context()?;
+    let name = context.device().name()?;
+    let is_simulated = name.contains("Simulator");
+    let library = if is_simulated { curium_sim_libraries::cublaslt() } else { CuBlasLt::load()? };
+    let (lt, stream) = (BlasLt::new(&library, &context)?, context.stream()?);
+    let sample = Sample::new(shape);
+    let mut block = Block::new(&lt, &stream, shape, options, &sample)?;
+    if has("--bench") {
+        println!("{name}, {library:?}, {shape:?}, {options:?}");
+        return bench::run(&mut block, &context, &stream, shape);
+    }
+    block.capture(&context, true)?.instantiate()?.launch(&stream)?;
+    compare(&block, &Reference::new(shape, &sample))
+}
+
+/// Compares all results with the reference.
+fn compare(block: &Block, reference: &Reference) -> Result<()> {
+    let gradients = block.parameter_gradients.named().into_iter().zip(reference.parameter_gradients.named());
+    let gradients = gradients.map(|((name, found), (_, expected))| (name, found, expected));
+    let results =
+        [("output", &block.output, &reference.output), ("input", &block.input_gradient, &reference.input_gradient)];
+    for (name, found, expected) in results.into_iter().chain(gradients) {
+        let error = error(&DeviceBuffer::<bf16>::to_vec(found)?, expected);
+        println!("{name:18} error {error:.5}");
+        if error.is_nan() || error > BOUND {
+            return Err(format!("the error of {name} exceeds {BOUND}").into());
+        }
+    }
+    println!("the output and 13 gradients agree with the reference");
+    Ok(())
+}
+
+fn has(option: &str) -> bool {
+    std::env::args().any(|argument| argument == option)
+}
+
+fn number(option: &str) -> Result<Option<usize>> {
+    let text = std::env::args().skip_while(|argument| argument != option).nth(1);
+    text.map(|text| text.parse().map_err(|_| format!("{option} {text}: not a number").into())).transpose()
+}
