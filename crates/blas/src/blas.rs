@@ -27,7 +27,8 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// handle of its own.
 ///
 /// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the
-/// handle, the workspace and the operands for as long as it can be launched.
+/// handle, the workspace and the operands for as long as it can be launched. Do not drop the handle of another stream while the context is
+/// captured: cuBLAS synchronizes the device then, which invalidates the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -98,8 +99,10 @@ impl Blas {
         // A handle of other code may be in the other mode.
         // SAFETY: the handle is live, and its context is current.
         entered(handle.context(), || unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) })?;
-        let pointer_staging = PointerStaging::default();
-        Ok(Self { handle: Arc::new(handle), stream, workspace: None, pointer_mode, pointer_staging })
+        let (handle, pointer_staging) = (Arc::new(handle), PointerStaging::default());
+        // The destruction of a handle synchronizes the device, which invalidates a capture.
+        AccessGuard::new(&stream)?.keep(&handle);
+        Ok(Self { handle, stream, workspace: None, pointer_mode, pointer_staging })
     }
 
     /// Replaces the workspace by one of `bytes` bytes; 0 leaves the memory to the library. Graphs keep the workspace that they captured.

@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use curium_driver::Stream;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::call;
 use curium_memory::DeviceBuffer;
 
@@ -122,6 +123,8 @@ impl<I: Transform<O>, O> Plan<I, O> {
         // SAFETY: the plan and the stream are live, and their context is current.
         handle.entered(|| unsafe { call!(handle.library().api(), cufftSetStream(handle.raw(), raw)) })?;
         let (handle, stream) = (Arc::new(handle), stream.clone());
+        // A plan that is destroyed frees memory, which a capture may not survive.
+        AccessGuard::new(&stream)?.keep(&handle);
         Ok(Self { handle, stream, workspace: None, layout, _types: PhantomData })
     }
 

@@ -1,11 +1,12 @@
-//! Handles that cannot be destroyed.
+//! The destruction of handles: after the capture that they were created in, and failures.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_blas::lt::{BlasLt, CuBlasLt};
 use curium_blas::sys::{cublasHandle_t, cublasLtHandle_t, cublasStatus_t};
 use curium_blas::{Blas, CuBlas};
-use curium_driver::set_drop_observer;
+use curium_driver::{Graph, set_drop_observer};
 use curium_sim::Config;
 use curium_tests::{in_new_process, on_simulator};
 
@@ -41,5 +42,30 @@ fn failure_of_the_library_to_destroy_a_handle_is_reported() {
             assert!(reports[0].contains("cublasDestroy_v2: failed"), "{reports:?}");
             assert!(reports[1].contains("cublasLtDestroy: failed"), "{reports:?}");
         });
+    });
+}
+
+static DESTROYED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn count(_: cublasHandle_t) -> cublasStatus_t {
+    DESTROYED.fetch_add(1, Ordering::Relaxed);
+    cublasStatus_t::CUBLAS_STATUS_SUCCESS
+}
+
+/// The library synchronizes the device when it destroys a handle, which would invalidate the capture.
+#[test]
+fn handle_that_is_created_and_dropped_in_a_capture_is_destroyed_after_it() {
+    on_simulator(Config::new(), |test, _| {
+        let mut api = super::coverage::table(&curium_sim_libraries::cublas(), |_| true);
+        api.cublasDestroy_v2 = Some(count);
+        // SAFETY: the functions are those of the simulated library, and one that does nothing.
+        let library = unsafe { CuBlas::from_api(api) }.expect("the library reports its version");
+        let graph = Graph::capture(&test.context(), |scope| {
+            drop(Blas::new(&library, scope)?);
+            assert_eq!(DESTROYED.load(Ordering::Relaxed), 0, "the capture is still open");
+            Ok::<_, curium_blas::Error>(())
+        });
+        drop(graph.expect("the capture is valid"));
+        assert_eq!(DESTROYED.load(Ordering::Relaxed), 1);
     });
 }
