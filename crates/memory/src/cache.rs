@@ -7,6 +7,7 @@
 //!
 //! The caller passes the size of the memory that it frees. Memory in use therefore needs no record.
 
+mod barrier;
 mod central_heap;
 mod free_lists;
 mod heap;

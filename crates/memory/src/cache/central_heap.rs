@@ -128,7 +128,7 @@ impl CentralHeap {
         // takes the blocks later.
         let Some(mut state) = self.state.try_lock() else { return };
         state.caches.retain(|other| !Arc::ptr_eq(other, cache));
-        state.retire(cache);
+        state.retire(std::slice::from_ref(cache));
     }
 
     /// Removes a stream that frees no more memory, and its thread caches. Returns `false` if memory is available to
@@ -136,7 +136,7 @@ impl CentralHeap {
     pub(crate) fn forget(&self, stream: StreamId) -> bool {
         let mut state = self.state.lock();
         let caches: Vec<_> = state.caches.extract_if(.., |cache| cache.stream == stream).collect();
-        caches.iter().for_each(|cache| state.retire(cache));
+        state.retire(&caches);
         state.heap.forget(stream)
     }
 
@@ -145,9 +145,11 @@ impl CentralHeap {
         let mut state = self.state.lock();
         // The caches of threads that exited while the heap was locked.
         let left: Vec<_> = state.caches.extract_if(.., |cache| Arc::strong_count(cache) == 1).collect();
-        left.iter().for_each(|cache| state.retire(cache));
+        state.retire(&left);
         let caches = state.caches.clone();
-        caches.iter().for_each(|cache| state.empty(&mut cache.lock(), cache.stream));
+        for (mut content, cache) in LocalCache::lock_all(&caches).into_iter().flatten().zip(&caches) {
+            state.empty(&mut content, cache.stream);
+        }
     }
 
     /// Returns the memory usage. A thread that exits in the meantime is counted once.
@@ -155,7 +157,7 @@ impl CentralHeap {
         let state = self.state.lock();
         let (mut counts, mut free_bytes) = (state.counts, state.heap.free_bytes());
         // All caches are locked at the same time, so that no block is counted twice.
-        let caches: Vec<_> = state.caches.iter().map(|cache| cache.lock()).collect();
+        let caches = LocalCache::lock_all(&state.caches).unwrap_or_default();
         for cache in &caches {
             counts.add(cache.counts);
             free_bytes += cache.bytes();
@@ -187,11 +189,12 @@ impl CentralHeap {
 }
 
 impl State {
-    /// Takes the blocks and the counts of a cache.
-    fn retire(&mut self, cache: &LocalCache) {
-        let mut content = cache.lock();
-        self.empty(&mut content, cache.stream);
-        self.counts.add(std::mem::take(&mut content.counts));
+    /// Takes the blocks and the counts of caches.
+    fn retire(&mut self, caches: &[Arc<LocalCache>]) {
+        for (mut content, cache) in LocalCache::lock_all(caches).into_iter().flatten().zip(caches) {
+            self.empty(&mut content, cache.stream);
+            self.counts.add(std::mem::take(&mut content.counts));
+        }
     }
 
     fn empty(&mut self, cache: &mut ThreadCache, stream: StreamId) {

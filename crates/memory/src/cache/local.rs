@@ -3,12 +3,11 @@
 use std::cell::RefCell;
 use std::ptr;
 use std::sync::Arc;
-
-use parking_lot::lock_api::MutexGuard;
+use std::thread::{self, ThreadId};
 
 use super::central_heap::CentralHeap;
 use super::heap::StreamId;
-use super::owner_lock::{OwnerLock, RawOwnerLock};
+use super::owner_lock::{Claimed, Owned, OwnerLock};
 use super::size_class::{BlockSize, SizeClass};
 use super::thread_cache::ThreadCache;
 
@@ -21,6 +20,7 @@ thread_local! {
 #[repr(align(128))]
 pub(crate) struct LocalCache {
     pub(super) stream: StreamId,
+    owner: ThreadId,
     cache: OwnerLock<ThreadCache>,
 }
 
@@ -32,19 +32,17 @@ struct Entry {
     cache: Arc<LocalCache>,
 }
 
-/// A locked cache.
-type Guard<'a> = MutexGuard<'a, RawOwnerLock, ThreadCache>;
-
 impl LocalCache {
+    /// Creates a cache of the calling thread.
     pub(super) fn new(stream: StreamId) -> Self {
-        Self { stream, cache: OwnerLock::new(ThreadCache::default()) }
+        Self { stream, owner: thread::current().id(), cache: OwnerLock::new(ThreadCache::default()) }
     }
 
     /// Allocates from the calling thread's cache.
     #[inline]
     pub(crate) fn allocate(heap: &CentralHeap, stream: StreamId, bytes: usize) -> Option<u64> {
         with(heap, stream, |entry| {
-            let mut cache = entry.cache.cache.try_lock()?;
+            let mut cache = entry.own()?;
             let address = cache.take(BlockSize::of(bytes))?;
             cache.counts.add_hit(bytes);
             Some(address)
@@ -56,7 +54,7 @@ impl LocalCache {
     pub(crate) fn free(heap: &CentralHeap, stream: StreamId, address: u64, bytes: usize) -> Option<()> {
         let size = BlockSize::of(bytes);
         with(heap, stream, |entry| {
-            let mut cache = entry.cache.cache.try_lock()?;
+            let mut cache = entry.own()?;
             if !cache.put(size, address) {
                 return entry.free_into_full_cache(cache, (size, address, bytes));
             }
@@ -83,13 +81,18 @@ impl LocalCache {
         ENTRIES.try_with(add).ok().flatten()
     }
 
-    pub(super) fn lock(&self) -> Guard<'_> {
-        self.cache.lock()
+    /// Locks several caches. Callers hold the lock of the heap. Returns `None` if the system does not let other threads be excluded.
+    pub(super) fn lock_all(caches: &[Arc<Self>]) -> Option<Vec<Claimed<'_, ThreadCache>>> {
+        OwnerLock::claim_all(caches.iter().map(|cache| &cache.cache))
     }
 
     /// Adds blocks that were taken in advance. Returns those that did not fit.
     pub(super) fn refill(&self, class: SizeClass, blocks: Vec<u64>) -> Vec<u64> {
-        let Some(mut cache) = self.cache.try_lock() else { return blocks };
+        if self.owner != thread::current().id() {
+            return blocks;
+        }
+        // SAFETY: this thread is the owner. Its other uses end with the functions of this module that begin them, which do not call this.
+        let Some(mut cache) = (unsafe { self.cache.own() }) else { return blocks };
         let mut rest = blocks.into_iter();
         let refused = rest.by_ref().find(|address| !cache.put(BlockSize::Class(class), *address));
         refused.into_iter().chain(rest).collect()
@@ -102,11 +105,18 @@ impl Entry {
         self.stream == stream && ptr::eq(Arc::as_ptr(&self.heap), heap)
     }
 
+    /// Returns the cache, unless another thread has locked it.
+    #[inline]
+    fn own(&self) -> Option<Owned<'_, ThreadCache>> {
+        // SAFETY: an entry stays with the thread that created its cache. The list of entries is borrowed exclusively during each use.
+        unsafe { self.cache.cache.own() }
+    }
+
     /// Makes room by returning older blocks to the heap. Large blocks are not returned, so there may still be no room.
     #[cold]
     fn free_into_full_cache(
         &self,
-        mut cache: Guard<'_>,
+        mut cache: Owned<'_, ThreadCache>,
         (size, address, bytes): (BlockSize, u64, usize),
     ) -> Option<()> {
         let surplus = cache.take_older_half(size);
@@ -176,14 +186,15 @@ mod tests {
         let first = LocalCache::add(&heap, STREAM).expect("the thread does not exit");
         LocalCache::free(&heap, STREAM, block, BYTES).expect("the cache has room");
         let second = heap.add_cache(STREAM);
-        let held = second.lock();
+        let held = second.cache.claim().expect("there is a barrier");
         thread::scope(|scope| {
             let counting = scope.spawn(|| heap.usage().free_bytes);
             let deadline = Instant::now() + PATIENCE;
             let is_held = || {
                 (0..20).all(|_| {
                     thread::sleep(Duration::from_millis(1));
-                    first.cache.try_lock().is_none()
+                    // SAFETY: this thread created the cache, and does not use it otherwise.
+                    unsafe { first.cache.own() }.is_none()
                 })
             };
             while !is_held() {
