@@ -1,6 +1,7 @@
 //! The driver that a test runs on.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use crate::gate::HeldUp;
 pub struct TestDriver {
     driver: Driver,
     simulator: Option<Simulator>,
+    may_leak: AtomicBool,
 }
 
 /// The time limit for work that was not waited for, after which the objects it holds count as leaked.
@@ -54,7 +56,7 @@ pub fn looks_for_races() -> bool {
 ///
 /// # Panics
 ///
-/// Panics if the test fails, or leaks an object of its simulator.
+/// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its simulator.
 #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
@@ -62,7 +64,7 @@ pub fn on_driver(test: impl FnOnce(&TestDriver)) {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let run = || {
             let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
-            test(&TestDriver { driver, simulator: None });
+            TestDriver::new(driver, None).expect_no_leak(test);
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| noting_calls(run))) {
             if !panic.is::<HeldUp>() {
@@ -71,7 +73,7 @@ pub fn on_driver(test: impl FnOnce(&TestDriver)) {
             println!("left out: this test holds up work, and launches wait here");
         }
     } else {
-        simulate(Config::new(), test);
+        simulate(Config::new(), |driver| driver.expect_no_leak(test));
     }
 }
 
@@ -104,10 +106,19 @@ fn simulated(mut config: Config) -> TestDriver {
     let simulator = Simulator::new(config).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
-    TestDriver { driver, simulator: Some(simulator) }
+    TestDriver::new(driver, Some(simulator))
 }
 
 impl TestDriver {
+    fn new(driver: Driver, simulator: Option<Simulator>) -> Self {
+        Self { driver, simulator, may_leak: AtomicBool::new(false) }
+    }
+
+    /// Declares that the library cannot free some memory of the test, because other code has freed it.
+    pub fn may_leak(&self) {
+        self.may_leak.store(true, Ordering::Relaxed);
+    }
+
     /// Returns the driver.
     #[must_use]
     pub fn driver(&self) -> &Driver {
@@ -164,6 +175,22 @@ impl TestDriver {
             assert_eq!(after - before, expected, "calls of {function}");
         }
         value
+    }
+
+    /// Runs a test, during which the library must not leak memory. Other tests that use this machine's driver wait meanwhile, so the leak
+    /// is this test's.
+    fn expect_no_leak(&self, test: impl FnOnce(&Self)) {
+        let before = self.driver.leaked_memory();
+        test(self);
+        let after = self.driver.leaked_memory();
+        // Memory of a lost context cannot be freed.
+        let is_expected = after == before || self.may_leak.load(Ordering::Relaxed) || self.is_lost();
+        assert!(is_expected, "the library leaks memory in this test: {before:?}, then {after:?}");
+    }
+
+    fn is_lost(&self) -> bool {
+        let synchronized = self.device().primary_context().and_then(|context| context.synchronize());
+        synchronized.is_err_and(|error| error.is_sticky())
     }
 
     /// Asserts that the simulator has no live objects and supported every call.

@@ -13,10 +13,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::extend::release;
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
+
+use crate::wait;
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
@@ -51,6 +52,8 @@ pub(crate) struct Uses {
 /// An array of the driver.
 pub(crate) struct ArrayHandle {
     raw: CUarray,
+    /// The size of its elements in bytes, without padding.
+    bytes: u64,
     owner: Owner,
 }
 
@@ -101,7 +104,8 @@ impl<T: Texel> Array<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
-        let handle = ArrayHandle { raw, owner: Owner::Handle(Arc::clone(&uses)) };
+        let bytes = (shape.len() as u64).saturating_mul(size_of::<T>() as u64);
+        let handle = ArrayHandle { raw, bytes, owner: Owner::Handle(Arc::clone(&uses)) };
         Ok(Self::of(handle, shape, flags, uses))
     }
 
@@ -133,7 +137,7 @@ impl<T: Texel> Array<T> {
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
         // SAFETY: the caller guarantees that the array is live.
         let (shape, flags) = unsafe { described::<T>("Array::from_raw_borrowed", stream, raw) }?;
-        let handle = ArrayHandle { raw, owner: Owner::Foreign };
+        let handle = ArrayHandle { raw, bytes: 0, owner: Owner::Foreign };
         Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }
 
@@ -338,6 +342,9 @@ impl<T> fmt::Debug for Array<T> {
 
 impl Drop for ArrayHandle {
     fn drop(&mut self) {
-        release(|| self.destroy());
+        if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
+            let (driver, bytes) = (uses.stream.driver().clone(), self.bytes);
+            wait::free_or_leak(&driver, bytes, || self.destroy());
+        }
     }
 }

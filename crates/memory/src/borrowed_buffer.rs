@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::extend::release;
-use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
+use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
+use curium_driver::{DevicePointer, Error, LeakedMemory, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::size;
@@ -161,16 +161,24 @@ impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
         // SAFETY: this value is being dropped, so the field is not used again.
         let owner = unsafe { ManuallyDrop::take(&mut self.owner) };
         if self.tracked.exclusive().is_leased() {
-            return self.tracked.leave_memory(owner);
+            return self.tracked.leave_memory(owner, self.byte_len() as u64);
         }
         let owner = ManuallyDrop::new(owner);
-        release(|| {
+        let driver = self.stream().driver().clone();
+        let waited = dropping(|| {
+            let accesses = self.tracked.exclusive();
+            let wait = || accesses.synchronize().or_else(|_| accesses.synchronize());
+            let waited = with_relaxed_capture_mode_if_possible(&driver, wait);
             // Memory that may still be in use is never released. A lost context accesses no memory.
-            let waited = self.tracked.exclusive().synchronize();
             if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
                 drop(ManuallyDrop::into_inner(owner));
             }
             waited
         });
+        match waited {
+            Some(Err(error)) if error.is_sticky() => report(&error),
+            Some(Err(error)) => leak(&driver, LeakedMemory::new(1, self.byte_len() as u64), &error),
+            Some(Ok(())) | None => {}
+        }
     }
 }

@@ -105,6 +105,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
+
+    /// Frees the buffer in a second attempt, when it is dropped: no caller can retry.
+    #[cold]
+    #[inline(never)]
+    fn free_again(&mut self) -> Result<()> {
+        self.free()
+    }
 }
 
 buffer_views!([T, R: Resource] DeviceBuffer<T, R>);
@@ -120,7 +127,7 @@ impl<T, R: Resource> Drop for DeviceBuffer<T, R> {
     #[inline]
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0
-            && let Some(Err(error)) = dropping(|| self.free())
+            && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free_again()))
         {
             leak(self.stream().driver(), LeakedMemory::new(1, self.byte_len() as u64), &error);
         }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::NoUninit;
-use curium_driver::extend::release;
+use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
 use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use self::segments::Segments;
@@ -362,17 +362,19 @@ impl<T> Drop for DeviceVec<T> {
         if self.tracked.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.
             let segments = unsafe { ManuallyDrop::take(&mut self.segments) };
-            return self.tracked.leave_memory(segments);
+            let bytes = segments.mapped() as u64;
+            return self.tracked.leave_memory(segments, bytes);
         }
         if self.segments.mapped() != 0 {
-            release(|| {
-                self.end().inspect_err(|error| {
-                    // The memory may still be in use, so it must not be reused.
-                    if !error.is_sticky() {
-                        self.segments.leak();
-                    }
-                })
-            });
+            let driver = self.stream().driver().clone();
+            let end = || with_relaxed_capture_mode_if_possible(&driver, || self.end().or_else(|_| self.end()));
+            match dropping(end) {
+                // A lost context accesses no memory, which the mappings release.
+                Some(Err(error)) if error.is_sticky() => report(&error),
+                // The memory may still be in use, so it must not be reused.
+                Some(Err(error)) => leak(&driver, self.segments.leak(), &error),
+                Some(Ok(())) | None => {}
+            }
         }
         // SAFETY: as above.
         unsafe { ManuallyDrop::drop(&mut self.segments) };

@@ -4,13 +4,12 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::extend::release;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
 use crate::tracked::{Accessibility, Tracked};
-use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags};
+use crate::{HostView, HostViewMut, PinnedBuffer, PinnedFlags, wait};
 
 /// A buffer in mapped (zero-copy) pinned host memory with a fixed number of elements. Kernels on every device access it
 /// in place, over PCIe or NVLink.
@@ -171,12 +170,13 @@ impl<T> Drop for MappedBuffer<T> {
         if self.tracked.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so the field is not used again.
             let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-            return self.tracked.leave_memory(memory.into_bytes());
+            let bytes = memory.byte_len() as u64;
+            return self.tracked.leave_memory(memory.into_bytes(), bytes);
         }
-        release(|| {
-            // Memory that may still be in use is leaked.
-            self.tracked.wait_for_uses().or_else(|_| self.tracked.wait_for_uses())?;
-            // SAFETY: this value is being dropped, so the field is not used again.
+        let (driver, bytes) = (self.tracked.stream().driver().clone(), self.memory.byte_len() as u64);
+        wait::free_or_leak(&driver, bytes, || {
+            self.tracked.wait_for_uses()?;
+            // SAFETY: this value is being dropped, and after this success the field is not used again.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
             Ok(())
         });

@@ -11,12 +11,11 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use curium_driver::extend::release;
 use curium_driver::{Context, Error, Result, Returned, call, sys};
 
 #[cfg(feature = "virtual-memory")]
 use crate::Mapping;
-use crate::size;
+use crate::{size, wait};
 
 /// A buffer in pinned host memory.
 ///
@@ -229,6 +228,9 @@ impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
 
 impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        release(|| self.free());
+        if self.len != 0 {
+            let (driver, bytes) = (self.context.driver().clone(), self.byte_len() as u64);
+            wait::free_or_leak(&driver, bytes, || self.free());
+        }
     }
 }

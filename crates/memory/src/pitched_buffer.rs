@@ -4,15 +4,16 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::extend::{dropping, leak};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call};
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, call};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Accessibility, Tracked};
-use crate::{DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size};
+use crate::{
+    DeviceSlice, DeviceSliceMut, Extent, HostPitchedSlice, Pitch, PitchedSlice, PitchedSliceMut, fill, size, wait,
+};
 
 /// A two-dimensional buffer in pitched device memory: each row starts at an aligned address, and rows may be separated by padding.
 ///
@@ -265,7 +266,7 @@ impl<T> PitchedBuffer<T> {
 
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_sync_allocation(self.pointer.as_raw());
+            self.tracked.leave_sync_allocation(self.pointer.as_raw(), (self.pitch * self.height) as u64);
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
@@ -296,11 +297,9 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 
 impl<T> Drop for PitchedBuffer<T> {
     fn drop(&mut self) {
-        // Retries once, because no caller can.
-        if self.pointer.as_raw() != 0
-            && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
-        {
-            leak(self.stream().driver(), LeakedMemory::new(1, (self.pitch * self.height) as u64), &error);
+        if self.pointer.as_raw() != 0 {
+            let (driver, bytes) = (self.stream().driver().clone(), (self.pitch * self.height) as u64);
+            wait::free_or_leak(&driver, bytes, || self.free());
         }
     }
 }

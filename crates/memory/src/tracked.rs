@@ -9,6 +9,7 @@ use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{Device, Error, Result, Stream, call};
 
 use crate::copy::peer;
+use crate::wait;
 
 /// The stream of an allocation, and the accesses that a later access may have to wait for.
 #[derive(Debug)]
@@ -69,25 +70,32 @@ impl Tracked {
         self.accesses.view(operation, is_write)
     }
 
-    /// Transfers memory from `cuMemAlloc` to the graphs that lease it.
+    /// Transfers memory of `bytes` bytes from `cuMemAlloc` to the graphs that lease it.
     #[cold]
-    pub(crate) fn leave_sync_allocation(&mut self, address: CUdeviceptr) {
+    pub(crate) fn leave_sync_allocation(&mut self, address: CUdeviceptr, bytes: u64) {
         let driver = self.stream().driver().clone();
         self.accesses.leave(move |accesses| {
-            accesses.synchronize().or_else(|_| accesses.synchronize())?;
-            // SAFETY: the memory is live, all work that uses it has completed, and no other reference to it exists.
-            unsafe { call!(&driver, cuMemFree_v2(address)) }
+            wait::free_or_leak(&driver, bytes, || {
+                accesses.synchronize()?;
+                // SAFETY: the memory is live, all work that uses it has completed, and no other reference to it exists.
+                unsafe { call!(&driver, cuMemFree_v2(address)) }
+            });
+            Ok(())
         });
     }
 
-    /// Transfers the owner of the memory to the graphs that lease it.
+    /// Transfers the owner of the memory, which has `bytes` bytes, to the graphs that lease it.
     #[cold]
-    pub(crate) fn leave_memory(&mut self, memory: impl Send + 'static) {
-        let memory = ManuallyDrop::new(memory);
+    pub(crate) fn leave_memory(&mut self, memory: impl Send + 'static, bytes: u64) {
+        let driver = self.stream().driver().clone();
+        let mut memory = ManuallyDrop::new(memory);
         self.accesses.leave(move |accesses| {
-            // Memory that may still be in use is leaked.
-            accesses.synchronize().or_else(|_| accesses.synchronize())?;
-            drop(ManuallyDrop::into_inner(memory));
+            wait::free_or_leak(&driver, bytes, || {
+                accesses.synchronize()?;
+                // SAFETY: after this success, nothing calls the closure again, and a `ManuallyDrop` does not drop its value.
+                unsafe { ManuallyDrop::drop(&mut memory) };
+                Ok(())
+            });
             Ok(())
         });
     }

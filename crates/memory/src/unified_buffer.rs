@@ -9,9 +9,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::extend::{dropping, leak};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
-use curium_driver::{DeviceAttribute, DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, call};
+use curium_driver::{DeviceAttribute, DevicePointer, Driver, Result, Returned, Stream, call};
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
@@ -20,8 +19,8 @@ pub(crate) use self::host_access::HostAttachment;
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::host;
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
-use crate::size;
 use crate::tracked::{Accessibility, Tracked};
+use crate::{size, wait};
 
 /// A buffer in managed (unified) memory.
 ///
@@ -204,7 +203,7 @@ impl<T> UnifiedBuffer<T> {
     #[inline]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
-            self.tracked.leave_sync_allocation(self.pointer.as_raw());
+            self.tracked.leave_sync_allocation(self.pointer.as_raw(), self.byte_len() as u64);
             self.pointer = DevicePointer::from_raw(0);
             return Ok(());
         }
@@ -237,11 +236,9 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 impl<T> Drop for UnifiedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
-        // Retries once, because no caller can.
-        if self.pointer.as_raw() != 0
-            && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
-        {
-            leak(self.stream().driver(), LeakedMemory::new(1, self.byte_len() as u64), &error);
+        if self.pointer.as_raw() != 0 {
+            let (driver, bytes) = (self.stream().driver().clone(), self.byte_len() as u64);
+            wait::free_or_leak(&driver, bytes, || self.free());
         }
     }
 }

@@ -5,9 +5,8 @@ use std::io::{self, Write as _};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::extend::{report, with_relaxed_capture_mode};
-use curium_driver::{Context, Event};
-use curium_driver::{Error, Result, Stream};
+use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+use curium_driver::{Context, Driver, Error, Event, LeakedMemory, Result, Stream};
 
 /// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;
@@ -43,6 +42,17 @@ pub(crate) fn before_free_event(event: &Event) -> Result<()> {
 /// As for [`before_free`].
 pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
+}
+
+/// Calls `free` for memory of `bytes` bytes that is being dropped, a second time if it fails, because no caller can. If that fails too,
+/// the memory is leaked, counted and reported.
+///
+/// Captures of other code, on other threads, neither prevent this nor are invalidated by it.
+pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, mut free: impl FnMut() -> Result<()>) {
+    let free = || with_relaxed_capture_mode_if_possible(driver, || free().or_else(|_| free()));
+    if let Some(Err(error)) = dropping(free) {
+        leak(driver, LeakedMemory::new(1, bytes), &error);
+    }
 }
 
 /// Waits, and retries on failure.

@@ -124,12 +124,13 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::trim") },
+    // Teardown takes place in any case, in the mode that the thread has.
+    in_the_mode_of_the_thread("SyncAlloc::allocate and SyncAlloc::deallocate"),
+    in_the_mode_of_the_thread("Managed::allocate and Managed::deallocate"),
+    in_the_mode_of_the_thread("Pinned::allocate and Pinned::deallocate"),
+    in_the_mode_of_the_thread("Pending::is_finished"),
     // The memory of other streams stays with them, see `CachingStatistics::deferrals`.
-    Meaning {
-        function: Function::cuThreadExchangeStreamCaptureMode,
-        code: None,
-        operation: Some("CachingResource::allocate"),
-    },
+    in_the_mode_of_the_thread("CachingResource::allocate"),
     // The number of waits depends on those of earlier runs on the streams.
     Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
     Meaning {
@@ -143,6 +144,11 @@ const MEANINGS: &[Meaning] = &[
         operation: Some("GraphExec::launch, of leased memory"),
     },
 ];
+
+/// An operation that takes place although the capture mode cannot be changed.
+const fn in_the_mode_of_the_thread(operation: &'static str) -> Meaning {
+    Meaning { function: Function::cuThreadExchangeStreamCaptureMode, code: None, operation: Some(operation) }
+}
 
 /// The failing call: the `call`-th of `function`.
 #[derive(Clone, Copy, Debug)]

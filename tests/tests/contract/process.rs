@@ -202,6 +202,7 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
     }
     in_new_process("process::handles_that_other_code_released_are_reported_and_nothing_else_happens", || {
         on_driver(|test| {
+            test.may_leak();
             let context = test.context();
             let stream = context.stream().expect("a stream can be created");
             let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
@@ -246,6 +247,7 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
     }
     in_new_process("process::context_that_other_code_destroyed_is_an_error_of_everything_made_in_it", || {
         on_driver(|test| {
+            test.may_leak();
             let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
             let stream = context.stream().expect("a stream can be created");
             let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");

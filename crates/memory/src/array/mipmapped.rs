@@ -4,11 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::extend::release;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
 use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call};
 
 use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
+use crate::wait;
 
 /// A mipmapped array: each level has half the extents of the previous one. Texture fetches select a level of detail.
 pub struct MipmappedArray<T> {
@@ -22,6 +22,8 @@ pub struct MipmappedArray<T> {
 /// A mipmapped array of the driver.
 pub(crate) struct MipmappedHandle {
     raw: CUmipmappedArray,
+    /// The size of the elements of all levels in bytes, without padding.
+    bytes: u64,
     uses: Arc<Uses>,
     owner: MipmappedOwner,
 }
@@ -62,7 +64,9 @@ impl<T: Texel> MipmappedArray<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        Ok(Self::of(MipmappedHandle { raw, uses, owner: MipmappedOwner::Handle }, (shape, levels, flags)))
+        let bytes = (0..levels).map(|level| (shape.level(level).len() as u64).saturating_mul(size_of::<T>() as u64));
+        let handle = MipmappedHandle { raw, bytes: bytes.sum(), uses, owner: MipmappedOwner::Handle };
+        Ok(Self::of(handle, (shape, levels, flags)))
     }
 
     /// Borrows a mipmapped array of `levels` levels that other code owns, such as a graphics library.
@@ -84,7 +88,7 @@ impl<T: Texel> MipmappedArray<T> {
         // SAFETY: the caller guarantees that the array is live, and the level with it.
         let (shape, flags) = unsafe { described::<T>("MipmappedArray::from_raw_borrowed", stream, whole) }?;
         check_levels("MipmappedArray::from_raw_borrowed", shape, levels)?;
-        let handle = MipmappedHandle { raw, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
+        let handle = MipmappedHandle { raw, bytes: 0, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
         Ok(Self::of(handle, (shape, levels, flags)))
     }
 
@@ -97,7 +101,7 @@ impl<T: Texel> MipmappedArray<T> {
         memory: crate::external::ExternalMemory,
     ) -> Self {
         let owner = MipmappedOwner::External { _memory: memory };
-        Self::of(MipmappedHandle { raw, uses: Uses::of_another(stream), owner }, form)
+        Self::of(MipmappedHandle { raw, bytes: 0, uses: Uses::of_another(stream), owner }, form)
     }
 
     fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
@@ -120,7 +124,7 @@ impl<T: Texel> MipmappedArray<T> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid pointer, and the array is live.
         unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level) creates raw) }?;
-        let handle = ArrayHandle { raw, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
+        let handle = ArrayHandle { raw, bytes: 0, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
         Ok(Array::of(handle, self.shape.level(level), self.flags, Arc::clone(&self.handle.uses)))
     }
 }
@@ -243,6 +247,9 @@ impl<T> fmt::Debug for MipmappedArray<T> {
 
 impl Drop for MipmappedHandle {
     fn drop(&mut self) {
-        release(|| self.destroy());
+        if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
+            let (driver, bytes) = (self.uses.stream().driver().clone(), self.bytes);
+            wait::free_or_leak(&driver, bytes, || self.destroy());
+        }
     }
 }

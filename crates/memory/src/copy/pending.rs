@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::extend::{drop_on_completion, dropping, report};
+use curium_driver::extend::{drop_on_completion, dropping, leak, report, with_relaxed_capture_mode_if_possible};
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
+use curium_driver::{Completion, Error, Event, LeakedMemory, PooledEvent, Result, Returned, Stream};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
@@ -25,6 +25,8 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 pub struct Pending<B> {
     /// `None` once it has been returned.
     host: Option<B>,
+    /// The size of the host memory.
+    bytes: u64,
     /// Dropped before the event, which must not be reused while the future polls it.
     finished: Option<Completion>,
     /// Recorded after the copy.
@@ -63,7 +65,7 @@ pub fn upload<T: NoUninit>(
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let target = target.as_device_slice_mut();
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
-    Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), source, |guard| {
+    Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), (source, bytes), |guard| {
         end.tracked.before_write("copy::upload", guard)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, and the returned value
         // keeps the host operand until the copy has completed.
@@ -89,7 +91,7 @@ pub fn download<T: AnyBitPattern>(
 ) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let source = source.as_device_slice();
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
-    Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), target, |guard| {
+    Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), (target, bytes), |guard| {
         end.tracked.before_read("copy::download", guard)?;
         // SAFETY: both operands have this many bytes, the device operand is live on this stream, every bit pattern is a
         // valid element, and the returned value keeps the host operand until the copy has completed.
@@ -150,7 +152,7 @@ impl<B> Pending<B> {
         (operation, instead): (&'static str, &str),
         stream: &Stream,
         (own, other): (usize, usize),
-        host: B,
+        (host, bytes): (B, usize),
         enqueue: impl FnOnce(&mut AccessGuard<'_>) -> Result<()>,
     ) -> Result<Self, Returned<B>> {
         let prepared = size::same_len(operation, own, other)
@@ -162,7 +164,7 @@ impl<B> Pending<B> {
             Err(error) => return Err(Returned::new(host, error)),
         };
         match event.record(stream) {
-            Ok(()) => Ok(Self { host: Some(host), event, finished: None }),
+            Ok(()) => Ok(Self { host: Some(host), bytes: bytes as u64, event, finished: None }),
             // The copy is enqueued, so the memory may be returned only after it has completed.
             Err(error) => {
                 crate::wait::until_done(stream).unwrap_or_default();
@@ -209,14 +211,14 @@ impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
         // Retries once, because no caller can.
-        match dropping(|| self.event.synchronize().or_else(|_| self.event.synchronize())) {
+        let wait = || self.event.synchronize().or_else(|_| self.event.synchronize());
+        match dropping(|| with_relaxed_capture_mode_if_possible(self.event.driver(), wait)) {
             Some(Ok(())) => {}
+            // Only a lost context is certain not to access the memory.
+            Some(Err(error)) if error.is_sticky() => report(&error),
             Some(Err(error)) => {
-                report(&error);
-                // Only a lost context is certain not to access the memory.
-                if !error.is_sticky() {
-                    std::mem::forget(host);
-                }
+                std::mem::forget(host);
+                leak(self.event.driver(), LeakedMemory::new(1, self.bytes), &error);
             }
             // The process is exiting.
             None => std::mem::forget(host),

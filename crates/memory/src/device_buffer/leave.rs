@@ -1,7 +1,8 @@
 //! Freeing of buffers that graphs lease or own.
 
+use curium_driver::extend::leak;
 use curium_driver::hazard::{AccessGuard, Accesses};
-use curium_driver::{DevicePointer, Result, Stream};
+use curium_driver::{DevicePointer, LeakedMemory, Result, Stream};
 
 use super::DeviceBuffer;
 use crate::resource::Resource;
@@ -15,9 +16,15 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         }
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         if let Some(resource) = self.resource.detached() {
-            // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when
-            // the address is no longer used.
-            let end = move |accesses| unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
+            let end = move |accesses| {
+                // SAFETY: the memory came from this resource or one that shares its state, and the closure runs once, when the address is
+                // no longer used.
+                let freed = unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
+                if let Err(error) = freed {
+                    leak(stream.driver(), LeakedMemory::new(1, bytes as u64), &error);
+                }
+                Ok(())
+            };
             self.tracked.exclusive().leave(end);
         } else {
             let accesses = self.tracked.exclusive();
@@ -33,13 +40,18 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let mut guard = AccessGuard::new(&stream)?;
-        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it.
+        // SAFETY: the memory is freed below, on a stream that is ordered after the captured work that uses it, or registered again.
         let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
             && unsafe { guard.remove_allocation(pointer.as_raw()) };
         if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it precedes the free, and it is not used after this
             // call.
-            unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) }?;
+            let freed = unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) };
+            if freed.is_err() {
+                // The end of the capture frees the memory, or returns the error. A capture that was invalidated leaves no memory.
+                // SAFETY: the captured work allocated the memory, and nothing else frees it from now on.
+                unsafe { guard.add_allocation(pointer.as_raw()) };
+            }
         }
         self.pointer = DevicePointer::from_raw(0);
         Ok(())

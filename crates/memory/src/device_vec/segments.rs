@@ -1,7 +1,7 @@
 //! Memory that is mapped contiguously from the start of a reserved address range.
 
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, Result, Returned};
+use curium_driver::{Device, Error, LeakedMemory, Result, Returned};
 
 use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
 use crate::{MemoryAccess, MemoryLocation};
@@ -103,9 +103,11 @@ impl Segments {
         self.range.free()
     }
 
-    /// Leaks the memory and its addresses.
-    pub(super) fn leak(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.mappings));
-        self.mapped = 0;
+    /// Leaks the memory and its addresses, and returns the number of allocations and bytes.
+    pub(super) fn leak(&mut self) -> LeakedMemory {
+        let (mappings, mapped) = (std::mem::take(&mut self.mappings), std::mem::take(&mut self.mapped));
+        let leaked = LeakedMemory::new(mappings.len() as u64, mapped as u64);
+        std::mem::forget(mappings);
+        leaked
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use std::ffi::c_void;
 
+use curium_driver::extend::with_relaxed_capture_mode_if_possible;
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
 
@@ -45,8 +46,11 @@ unsafe impl Resource for Pinned {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        wait::before_free(stream)?;
-        free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
+        // As for device memory that was not allocated in stream order.
+        with_relaxed_capture_mode_if_possible(stream.driver(), || {
+            wait::before_free(stream)?;
+            free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
+        })
     }
 
     fn detached(&self) -> Option<Arc<dyn Resource>> {
