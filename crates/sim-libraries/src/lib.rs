@@ -41,7 +41,7 @@ use curium_fft::CuFft;
 use curium_nccl::Nccl;
 use curium_rand::CuRand;
 
-pub use self::nccl::{NcclFault, live_communicators};
+pub use self::nccl::{NcclFault, live_communicators, live_registrations};
 
 /// Returns cuBLAS for simulated devices: version 13.10, without the functions that are not simulated.
 ///
@@ -102,8 +102,11 @@ pub fn cufft() -> CuFft {
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }
 
-/// Returns NCCL for simulated devices: version 2.32, for ranks that are threads of one process, or the devices of one thread, without the
-/// functions that are not simulated.
+/// Returns NCCL for simulated devices: version 2.32, without the functions that are not simulated. Ranks are processes of one machine, threads
+/// of a process, or the devices of a thread.
+///
+/// A device is that of its number in every process: processes whose simulators have several devices use different ones, as on hardware.
+/// Processes exchange data over the loopback interface. If one dies, the ranks of the others get `ncclRemoteError`, which names it.
 ///
 /// Operations are matched by their number, as NCCL requires. A rank that calls another operation than the others, or one with another
 /// length, gets an error that names both, and the others get it as an asynchronous error. [`NcclFault`] makes a rank fail.

@@ -1,4 +1,7 @@
-//! The functions of NCCL, for ranks in one process.
+//! The functions of NCCL, for ranks in one process or in several of one machine.
+//!
+//! The process that creates an identifier has the communicator. Its own ranks use it directly, and those of other processes through a
+//! connection over the loopback interface, whose port and secret are part of the identifier.
 //!
 //! An operation of a rank is two operations on its stream: the first contributes the rank's data to a *meeting*, and the second waits until
 //! every rank has contributed, and writes the result. Operations are matched by their number on the communicator, and by the number of
@@ -8,19 +11,24 @@ mod clique;
 mod communicator;
 mod fault;
 mod group;
+mod link;
+mod message;
 mod operation;
 mod reduce;
+mod registration;
 mod registry;
+mod remote;
+mod server;
 mod transfer;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use curium_nccl::sys::{Api, ncclResult_t};
 
-pub use self::fault::{NcclFault, live_communicators};
+pub use self::fault::{NcclFault, live_communicators, live_registrations};
 
 /// The result of a function.
-type Result<T = ()> = std::result::Result<T, ncclResult_t>;
+type Result<T = (), E = ncclResult_t> = std::result::Result<T, E>;
 
 /// The version that the library reports.
 const VERSION: i32 = 23203;
@@ -33,6 +41,7 @@ pub(crate) fn api() -> Api {
     let mut api = <Api as curium_sys::FunctionTable>::EMPTY;
     communicator::add_to(&mut api);
     group::add_to(&mut api);
+    registration::add_to(&mut api);
     transfer::add_to(&mut api);
     api
 }

@@ -89,7 +89,7 @@ pub use self::check_ptx::{PtxError, check_ptx};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError, Platform};
 pub use self::exec::{Access, Area, NearbyAllocation, Report, ReportKind, Severity, Stale, StreamRace};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
-pub use self::library_operation::{LibraryOperation, Operand, current_device};
+pub use self::library_operation::{LibraryOperation, Operand, allocate, current_device, free};
 pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;

@@ -125,6 +125,34 @@ pub fn current_device() -> Option<(i32, usize)> {
     slot::drivers().find_map(|driver| Some((driver.current_device()?, Arc::as_ptr(&driver).addr())))
 }
 
+/// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc` does.
+///
+/// # Errors
+///
+/// The code that `cuMemAlloc` would return; `CUDA_ERROR_INVALID_CONTEXT` if no context is current.
+pub fn allocate(bytes: usize) -> Result<u64, CUresult> {
+    let driver = slot::drivers().find(|driver| driver.current_device().is_some());
+    let mut address = 0;
+    // SAFETY: the place is valid for writes.
+    let place = unsafe { Pointer::from_raw(&raw mut address) };
+    driver.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?.cuMemAlloc_v2(place, bytes)?;
+    Ok(address)
+}
+
+/// Frees device memory of the simulator whose context is current on the calling thread, as `cuMemFree` does.
+///
+/// # Safety
+///
+/// No work uses the memory.
+///
+/// # Errors
+///
+/// The code that `cuMemFree` would return; `CUDA_ERROR_INVALID_CONTEXT` if no context is current.
+pub unsafe fn free(address: u64) -> Result<(), CUresult> {
+    let driver = slot::drivers().find(|driver| driver.current_device().is_some());
+    driver.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?.cuMemFree_v2(address)
+}
+
 /// Returns the simulator that has a stream.
 fn driver_of(stream: CUstream) -> Result<Arc<Driver>, CUresult> {
     slot::drivers().find(|driver| driver.has_stream(handle(stream))).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)

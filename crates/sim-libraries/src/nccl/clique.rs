@@ -1,17 +1,28 @@
 //! The ranks of a communicator, and what they exchange.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use curium_nccl::sys::ncclResult_t;
 
+use super::message::{Failure, Message, Parts};
 use super::operation::Operation;
 use super::{Result, failed, lock};
 
-/// A device: its number, and the simulator that has it.
-pub(super) type Device = (i32, usize);
+/// The time for which the process that has the communicator waits for the end of the ranks in other processes.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The ranks of one communicator.
+/// A device: its number, the process that uses it, and the simulator that has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Device {
+    pub(super) ordinal: i32,
+    pub(super) process: u32,
+    pub(super) simulator: usize,
+}
+
+/// The ranks of one communicator, in the process that created its identifier.
 #[derive(Debug)]
 pub(super) struct Clique {
     pub(super) size: usize,
@@ -36,18 +47,22 @@ pub(super) struct Key {
     pub(super) channel: Channel,
     /// The number of the call.
     pub(super) call: u64,
-    /// The number of earlier runs: in a graph, an operation runs at each launch.
+    /// The number of earlier runs: in a graph, an operation runs at each launch. For a creation, the number of ranks that take part.
     pub(super) run: u64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     devices: HashMap<usize, Device>,
+    /// The connections of the ranks in other processes.
+    remotes: HashMap<usize, Arc<Mutex<TcpStream>>>,
+    /// The ranks that have ended.
+    left: HashSet<usize>,
     /// Calls that not all ranks have made: the first of them, and the number of ranks.
     calls: HashMap<(Channel, u64), (usize, Operation, usize)>,
     meetings: HashMap<Key, Meeting>,
     /// The asynchronous error of the communicator.
-    error: Option<ncclResult_t>,
+    error: Option<Failure>,
 }
 
 /// The data of one run.
@@ -58,13 +73,41 @@ struct Meeting {
     taken: usize,
 }
 
-impl Channel {
-    /// Returns the number of ranks that take part.
+impl Device {
+    fn is(&self, other: &Self) -> bool {
+        let is_other_simulator = self.process == other.process && self.simulator != other.simulator;
+        self.ordinal == other.ordinal && !is_other_simulator
+    }
+}
+
+impl Key {
+    /// Returns the number of ranks that take part, of a communicator of `size`.
     fn ranks(self, size: usize) -> usize {
-        match self {
-            Self::Pair { .. } => 2,
-            Self::Collective | Self::Creation => size,
+        match self.channel {
+            Channel::Pair { .. } => 2,
+            Channel::Collective => size,
+            Channel::Creation => usize::try_from(self.run).unwrap_or(usize::MAX),
         }
+    }
+}
+
+impl State {
+    fn send(&self, rank: usize, message: &Message) {
+        if let Some(stream) = self.remotes.get(&rank) {
+            // A rank that has ended needs no message.
+            let _ = message.send(&mut *lock(stream));
+        }
+    }
+
+    fn send_all(&self, message: &Message) {
+        self.remotes.keys().for_each(|rank| self.send(*rank, message));
+    }
+
+    fn fail(&mut self, failure: Failure) -> ncclResult_t {
+        let code = failure.0;
+        self.send_all(&Message::Failed(failure.clone()));
+        self.error.get_or_insert(failure);
+        code
     }
 }
 
@@ -73,20 +116,39 @@ impl Clique {
         Arc::new(Self { size, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Adds a rank on a device.
-    pub(super) fn arrive(&self, rank: usize, device: Device) -> Result {
+    /// Adds a rank on a device, with its connection if it is one of another process.
+    pub(super) fn arrive(
+        &self,
+        rank: usize,
+        device: Device,
+        remote: Option<Arc<Mutex<TcpStream>>>,
+    ) -> Result<(), Failure> {
         let mut state = lock(&self.state);
-        if let Some((other, _)) = state.devices.iter().find(|(_, used)| **used == device) {
-            let message = format!("duplicate GPU: rank {rank} and rank {other} are both on device {}", device.0);
-            state.error = Some(ncclResult_t::ncclInvalidUsage);
+        if let Some((other, _)) = state.devices.iter().find(|(_, used)| used.is(&device)) {
+            let message = format!("duplicate GPU: rank {rank} and rank {other} are both on device {}", device.ordinal);
+            let failure = (ncclResult_t::ncclInvalidUsage, message);
+            state.fail(failure.clone());
             self.changed.notify_all();
-            return Err(failed(ncclResult_t::ncclInvalidUsage, message));
+            return Err(failure);
         }
-        if state.devices.insert(rank, device).is_some() {
-            return Err(failed(ncclResult_t::ncclInvalidUsage, format!("rank {rank} was created twice")));
+        if rank >= self.size || state.devices.insert(rank, device).is_some() {
+            return Err((ncclResult_t::ncclInvalidUsage, format!("rank {rank} was created twice")));
+        }
+        if let Some(remote) = remote {
+            state.remotes.insert(rank, remote);
         }
         self.changed.notify_all();
         Ok(())
+    }
+
+    /// Notifies the ranks in other processes if every rank has arrived.
+    pub(super) fn announce(&self) {
+        let state = lock(&self.state);
+        if state.devices.len() == self.size {
+            state.send_all(&Message::Complete);
+        } else if let Some(failure) = &state.error {
+            state.send_all(&Message::Failed(failure.clone()));
+        }
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -95,20 +157,51 @@ impl Clique {
 
     /// Waits until every rank has arrived.
     pub(super) fn wait_for_ranks(&self) -> Result {
-        self.wait(|state| state.devices.len() == self.size || state.error.is_some()).error.map_or(Ok(()), Err)
+        let state = self.wait(|state| state.devices.len() == self.size || state.error.is_some());
+        state.error.clone().map_or(Ok(()), |(code, text)| Err(failed(code, text)))
     }
 
-    pub(super) fn error(&self) -> Option<ncclResult_t> {
-        lock(&self.state).error
+    pub(super) fn error(&self) -> Option<Failure> {
+        lock(&self.state).error.clone()
     }
 
-    pub(super) fn fail(&self, code: ncclResult_t) {
-        lock(&self.state).error = Some(code);
+    pub(super) fn fail(&self, failure: Failure) {
+        lock(&self.state).fail(failure);
+        self.changed.notify_all();
+    }
+
+    /// Notes the end of a rank. The last one of this process waits for the others, which need it.
+    pub(super) fn leave(&self, rank: usize, waits: bool) {
+        let mut state = lock(&self.state);
+        state.left.insert(rank);
+        self.changed.notify_all();
+        let has_local = |state: &State| {
+            state.devices.keys().any(|rank| !state.remotes.contains_key(rank) && !state.left.contains(rank))
+        };
+        if state.remotes.contains_key(&rank) || has_local(&state) {
+            return;
+        }
+        let deadline = Instant::now() + if waits { PATIENCE } else { Duration::ZERO };
+        while state.error.is_none() && state.remotes.keys().any(|rank| !state.left.contains(rank)) {
+            let Some(rest) = deadline.checked_duration_since(Instant::now()) else { break };
+            state = self.changed.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.send_all(&Message::Leave);
+    }
+
+    /// Notes that the connection to a rank in another process has ended: with an error unless the rank has.
+    pub(super) fn disconnect(&self, rank: usize, process: u32) {
+        let mut state = lock(&self.state);
+        state.remotes.remove(&rank);
+        if state.left.insert(rank) {
+            let message = format!("rank {rank} has ended without the end of its communicator (process {process})");
+            state.fail((ncclResult_t::ncclRemoteError, message));
+        }
         self.changed.notify_all();
     }
 
     /// Compares a call with that of the other ranks.
-    pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result {
+    pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result<(), Failure> {
         let mut state = lock(&self.state);
         let (first, agreed, ranks) = state.calls.entry((channel, call)).or_insert_with(|| (rank, operation.clone(), 0));
         *ranks += 1;
@@ -116,58 +209,84 @@ impl Clique {
             let message = format!(
                 "the ranks disagree on operation {call} of the communicator: rank {rank} calls {operation}, but rank {first} called {agreed}"
             );
-            state.error = Some(ncclResult_t::ncclInvalidUsage);
-            return Err(failed(ncclResult_t::ncclInvalidUsage, message));
+            let failure = (ncclResult_t::ncclInvalidUsage, message);
+            state.fail(failure.clone());
+            self.changed.notify_all();
+            return Err(failure);
         }
-        if *ranks == channel.ranks(self.size) {
+        if *ranks == (Key { channel, call, run: 0 }).ranks(self.size) {
             state.calls.remove(&(channel, call));
         }
         Ok(())
     }
 
-    /// Adds the data of a rank. In a transfer from a rank to itself, the receiving end is numbered after all ranks.
-    pub(super) fn contribute(&self, key: Key, rank: usize, part: &[u8]) {
-        lock(&self.state).meetings.entry(key).or_default().parts.insert(rank, part.into());
+    /// Adds the data of a rank, and sends all data to the ranks in other processes if it is the last. In a transfer from a rank to itself,
+    /// the receiving end is numbered after all ranks.
+    pub(super) fn contribute(&self, key: Key, rank: usize, part: Arc<[u8]>) {
+        let mut state = lock(&self.state);
+        let meeting = state.meetings.entry(key).or_default();
+        meeting.parts.insert(rank, part);
+        if meeting.parts.len() == key.ranks(self.size) {
+            let (parts, ranks) = (meeting.all(), meeting.parts.len());
+            let places = parts.iter().map(|(place, _)| place % self.size);
+            let remote: Vec<usize> = places.filter(|rank| state.remotes.contains_key(rank)).collect();
+            let mut sent = HashSet::new();
+            for rank in remote.iter().filter(|rank| sent.insert(**rank)) {
+                state.send(*rank, &Message::Ready { key, parts: parts.clone() });
+            }
+            self.take_for(&mut state, key, remote.len(), ranks);
+        }
         self.changed.notify_all();
     }
 
     /// Returns `true` if every rank has contributed.
     pub(super) fn is_ready(&self, key: Key) -> bool {
         let state = lock(&self.state);
-        state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.channel.ranks(self.size))
+        state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(self.size))
     }
 
-    /// Returns the data of all ranks, in their order.
-    pub(super) fn take(&self, key: Key) -> Vec<Arc<[u8]>> {
+    /// Returns the data of all ranks, in their order; none if they have not contributed.
+    pub(super) fn take(&self, key: Key) -> Parts {
         let mut state = lock(&self.state);
-        let ranks = key.channel.ranks(self.size);
-        let Some(meeting) = state.meetings.get_mut(&key) else { return Vec::new() };
-        meeting.taken += 1;
-        let mut parts: Vec<_> = meeting.parts.iter().map(|(rank, part)| (*rank, Arc::clone(part))).collect();
-        if meeting.taken == ranks {
-            state.meetings.remove(&key);
-        }
-        parts.sort_by_key(|(rank, _)| *rank);
-        parts.into_iter().map(|(_, part)| part).collect()
+        let Some(meeting) = state.meetings.get(&key) else { return Vec::new() };
+        let (parts, ranks) = (meeting.all(), key.ranks(self.size));
+        self.take_for(&mut state, key, 1, ranks);
+        parts
     }
 
-    /// Contributes to a meeting of `ranks` ranks on the host, and waits for the others.
-    pub(super) fn meet(&self, call: u64, rank: usize, ranks: usize, part: &[u8]) -> Result<Vec<(usize, Vec<u8>)>> {
-        let key = Key { channel: Channel::Creation, call, run: ranks as u64 };
-        self.contribute(key, rank, part);
-        let all = |state: &State| state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == ranks);
-        let mut state = self.wait(all);
-        let Some(meeting) = state.meetings.get_mut(&key) else { return Err(ncclResult_t::ncclInternalError) };
-        meeting.taken += 1;
-        let parts = meeting.parts.iter().map(|(rank, part)| (*rank, part.to_vec())).collect();
-        if meeting.taken == ranks {
+    /// Notes that ranks have the data, which the last of them drops.
+    fn take_for(&self, state: &mut State, key: Key, count: usize, ranks: usize) {
+        let Some(meeting) = state.meetings.get_mut(&key) else { return };
+        meeting.taken += count;
+        if meeting.taken >= ranks {
             state.meetings.remove(&key);
         }
-        Ok(parts)
+    }
+
+    /// Waits until every rank has contributed, and returns the data. Returns an error if the communicator fails before.
+    pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
+        let is_ready =
+            |state: &State| state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(self.size));
+        let state = self.wait(|state| is_ready(state) || state.error.is_some());
+        if !is_ready(&state) {
+            let (code, text) = state.error.clone().unwrap_or((ncclResult_t::ncclInternalError, String::new()));
+            return Err(failed(code, text));
+        }
+        drop(state);
+        Ok(self.take(key))
     }
 
     fn wait(&self, is_met: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let state = lock(&self.state);
         self.changed.wait_while(state, |state| !is_met(state)).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meeting {
+    /// Returns the data of all ranks, in their order.
+    fn all(&self) -> Parts {
+        let mut parts: Parts = self.parts.iter().map(|(rank, part)| (*rank, Arc::clone(part))).collect();
+        parts.sort_by_key(|(rank, _)| *rank);
+        parts
     }
 }

@@ -49,7 +49,7 @@ impl NcclFault {
     pub fn inject(self, communicator: &mut Communicator) -> curium_nccl::Result<()> {
         let Ok(member) = registry::look_up(communicator.as_raw()?) else { return Ok(()) };
         match self {
-            Self::Error(code) => member.clique.fail(super::failed(code, format!("rank {} failed", member.rank))),
+            Self::Error(code) => member.link.fail((code, format!("rank {} failed", member.rank))),
             fault => *lock(&member.fault) = Some(fault),
         }
         Ok(())
@@ -60,4 +60,10 @@ impl NcclFault {
 #[must_use]
 pub fn live_communicators() -> usize {
     registry::live()
+}
+
+/// Returns the number of registrations of memory with simulated communicators, to find leaks.
+#[must_use]
+pub fn live_registrations() -> usize {
+    registry::registered()
 }

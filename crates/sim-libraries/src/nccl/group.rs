@@ -1,11 +1,10 @@
 //! Groups of calls, which start at the end of the outermost group of a thread.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use curium_nccl::sys::{Api, ncclResult_t};
 
-use super::clique::Clique;
+use super::link::Link;
 use super::transfer::Transfer;
 use super::{Result, code, failed};
 
@@ -14,7 +13,7 @@ struct Group {
     depth: usize,
     transfers: Vec<Transfer>,
     /// The communicators whose ranks this thread creates in the group.
-    created: Vec<Arc<Clique>>,
+    created: Vec<Link>,
     error: Option<ncclResult_t>,
 }
 
@@ -35,15 +34,15 @@ pub(super) fn start(transfer: Transfer) -> Result {
 }
 
 /// Waits for the other ranks of a communicator: now, or at the end of the group.
-pub(super) fn wait_for_ranks(clique: Arc<Clique>) -> Result {
-    let clique = GROUP.with_borrow_mut(|group| {
+pub(super) fn wait_for_ranks(link: Link) -> Result {
+    let link = GROUP.with_borrow_mut(|group| {
         if group.depth == 0 {
-            return Some(clique);
+            return Some(link);
         }
-        group.created.push(clique);
+        group.created.push(link);
         None
     });
-    clique.map_or(Ok(()), |clique| clique.wait_for_ranks())
+    link.map_or(Ok(()), |link| link.wait_for_ranks())
 }
 
 /// Records the failure of a call: a group with one fails at its end.
@@ -76,7 +75,7 @@ unsafe extern "C" fn group_end() -> ncclResult_t {
         }
     });
     let end = |group: Group| {
-        group.created.iter().try_for_each(|clique| clique.wait_for_ranks())?;
+        group.created.iter().try_for_each(Link::wait_for_ranks)?;
         group.error.map_or(Ok(()), Err)?;
         run(group.transfers)
     };

@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Scatter(usize),
     Send,
     Receive,
+    /// The registration of a window, whose size is the number of elements. It moves no data.
+    Window,
 }
 
 impl Operation {
@@ -54,7 +56,7 @@ impl Operation {
             Kind::ReduceScatter(_) | Kind::AllToAll => part * size,
             Kind::Broadcast(root) if root == rank => part,
             Kind::Scatter(root) if root == rank => part * size,
-            Kind::Broadcast(_) | Kind::Scatter(_) | Kind::Receive => 0,
+            Kind::Broadcast(_) | Kind::Scatter(_) | Kind::Receive | Kind::Window => 0,
         }
     }
 
@@ -66,7 +68,7 @@ impl Operation {
             Kind::AllGather | Kind::AllToAll => part * size,
             Kind::Reduce(_, root) if root == rank => part,
             Kind::Gather(root) if root == rank => part * size,
-            Kind::Reduce(..) | Kind::Gather(_) | Kind::Send => 0,
+            Kind::Reduce(..) | Kind::Gather(_) | Kind::Send | Kind::Window => 0,
         }
     }
 
@@ -95,7 +97,7 @@ impl Operation {
             Kind::AllToAll => parts.iter().flat_map(|from| from[own.clone()].iter().copied()).collect(),
             // Only the sender contributes data.
             Kind::Receive => parts.concat(),
-            Kind::Reduce(..) | Kind::Gather(_) | Kind::Send => Vec::new(),
+            Kind::Reduce(..) | Kind::Gather(_) | Kind::Send | Kind::Window => Vec::new(),
         }
     }
 }
@@ -113,6 +115,7 @@ impl Kind {
             Self::Scatter(_) => "ncclScatter",
             Self::Send => "ncclSend",
             Self::Receive => "ncclRecv",
+            Self::Window => "ncclCommWindowRegister",
         }
     }
 }

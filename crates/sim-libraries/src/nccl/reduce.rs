@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use curium_nccl::sys::{ncclDataType_t, ncclRedOp_t};
+use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 
 /// The operator of a reduction.
@@ -34,7 +35,7 @@ impl fmt::Display for Operator {
     }
 }
 
-/// A number that is reduced. Sums of 16-bit numbers are computed with 32 bits.
+/// A number that is reduced. Sums of floats with fewer bits are computed with 32 bits.
 trait Number: Pod {
     type Wide: Copy + PartialOrd;
     fn widen(self) -> Self::Wide;
@@ -76,6 +77,8 @@ float! {
     f64: f64, |value| value, |value| value;
     f16: f32, f16::to_f32, f16::from_f32;
     bf16: f32, bf16::to_f32, bf16::from_f32;
+    F8E4M3: f32, |value: F8E4M3| value.to_f32(), F8E4M3::from_f32;
+    F8E5M2: f32, |value: F8E5M2| value.to_f32(), F8E5M2::from_f32;
 }
 
 /// Calls a generic function with the type of the elements.
@@ -91,6 +94,8 @@ macro_rules! with_type {
             ncclDataType_t::ncclFloat16 => $function::<f16>($($argument),*),
             ncclDataType_t::ncclFloat64 => $function::<f64>($($argument),*),
             ncclDataType_t::ncclBfloat16 => $function::<bf16>($($argument),*),
+            ncclDataType_t::ncclFloat8e4m3 => $function::<F8E4M3>($($argument),*),
+            ncclDataType_t::ncclFloat8e5m2 => $function::<F8E5M2>($($argument),*),
             _ => $function::<f32>($($argument),*),
         }
     };
@@ -100,6 +105,7 @@ macro_rules! with_type {
 pub(super) fn width(element: ncclDataType_t) -> Option<usize> {
     match element {
         ncclDataType_t::ncclInt8 | ncclDataType_t::ncclUint8 => Some(1),
+        ncclDataType_t::ncclFloat8e4m3 | ncclDataType_t::ncclFloat8e5m2 => Some(1),
         ncclDataType_t::ncclFloat16 | ncclDataType_t::ncclBfloat16 => Some(2),
         ncclDataType_t::ncclInt32 | ncclDataType_t::ncclUint32 | ncclDataType_t::ncclFloat32 => Some(4),
         ncclDataType_t::ncclInt64 | ncclDataType_t::ncclUint64 | ncclDataType_t::ncclFloat64 => Some(8),

@@ -1,23 +1,26 @@
 //! The live communicators, and the identifiers under which ranks meet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use curium_nccl::sys::{ncclComm_t, ncclRedOp_t, ncclResult_t};
 
-use super::clique::{Channel, Clique};
+use super::clique::{Channel, Clique, Device};
 use super::fault::NcclFault;
+use super::link::Link;
+use super::message::Failure;
 use super::reduce::Operator;
+use super::server::ADDRESS;
 use super::{Result, failed, lock};
 
 /// One rank of a communicator.
 #[derive(Debug)]
 pub(super) struct Member {
-    pub(super) clique: Arc<Clique>,
+    pub(super) link: Link,
     pub(super) rank: usize,
-    pub(super) device: i32,
+    pub(super) device: Device,
     pub(super) is_blocking: bool,
     /// The numbers of calls so far. A transfer from the rank to itself has two ends here.
     calls: Mutex<HashMap<(Channel, bool), u64>>,
@@ -26,27 +29,41 @@ pub(super) struct Member {
     pub(super) is_aborted: AtomicBool,
     pub(super) fault: Mutex<Option<NcclFault>>,
     operators: Mutex<HashMap<u32, Operator>>,
+    /// The registered memory by handle: its address, its number of bytes, and `true` for a window.
+    registrations: Mutex<HashMap<usize, (usize, usize, bool)>>,
+    /// `true` once no operation may follow.
+    pub(super) is_finalized: AtomicBool,
 }
+
+/// The identifier of a communicator: the process that created it, its address, and a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identifier([u8; 128]);
 
 /// A way to find the communicator of a handle.
 #[derive(Default)]
 struct Registry {
     members: HashMap<usize, Arc<Member>>,
     last: usize,
-    /// The communicators whose ranks have not all arrived, by identifier.
+    /// The communicators whose ranks have not all arrived, by the number of the identifier.
     cliques: HashMap<u64, Arc<Clique>>,
+    /// The numbers of identifiers that were used.
+    completed: HashSet<u64>,
 }
 
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
 static IDENTIFIERS: AtomicU64 = AtomicU64::new(1);
+static HANDLES: AtomicUsize = AtomicUsize::new(STEP);
+
+/// The first bytes of identifiers.
+const MAGIC: &[u8; 8] = b"CURIUMSI";
 
 /// Handles are multiples of this, as addresses would be.
 const STEP: usize = 64;
 
 impl Member {
-    pub(super) fn new(clique: Arc<Clique>, rank: usize, device: i32, is_blocking: bool) -> Arc<Self> {
+    pub(super) fn new(link: Link, rank: usize, device: Device, is_blocking: bool) -> Arc<Self> {
         Arc::new(Self {
-            clique,
+            link,
             rank,
             device,
             is_blocking,
@@ -55,7 +72,25 @@ impl Member {
             is_aborted: AtomicBool::new(false),
             fault: Mutex::new(None),
             operators: Mutex::default(),
+            registrations: Mutex::default(),
+            is_finalized: AtomicBool::new(false),
         })
+    }
+
+    /// Adds registered memory, and returns its handle.
+    pub(super) fn register(&self, address: usize, bytes: usize, is_window: bool) -> usize {
+        let handle = HANDLES.fetch_add(STEP, Relaxed);
+        lock(&self.registrations).insert(handle, (address, bytes, is_window));
+        handle
+    }
+
+    pub(super) fn deregister(&self, handle: usize, is_window: bool) -> Result {
+        let mut registrations = lock(&self.registrations);
+        let is_it = registrations.get(&handle).is_some_and(|(.., window)| *window == is_window);
+        let removed = if is_it { registrations.remove(&handle) } else { None };
+        removed
+            .map(drop)
+            .ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown handle of registered memory"))
     }
 
     /// Returns the number of the next call; `receives` at the receiving end of a transfer.
@@ -107,35 +142,89 @@ pub(super) fn remove(handle: ncclComm_t) -> Result<Arc<Member>> {
     found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown communicator; it may have been destroyed"))
 }
 
-/// Returns the bytes of a new identifier.
-pub(super) fn new_identifier() -> [u8; 128] {
-    let mut bytes = [0; 128];
-    bytes[..8].copy_from_slice(b"CURIUMSI");
-    bytes[8..12].copy_from_slice(&std::process::id().to_le_bytes());
-    bytes[16..24].copy_from_slice(&IDENTIFIERS.fetch_add(1, Relaxed).to_le_bytes());
-    bytes
+impl Identifier {
+    /// Creates an identifier of this process.
+    pub(super) fn new() -> Self {
+        let (port, secret) = *ADDRESS;
+        let mut bytes = [0; 128];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+        bytes[12..14].copy_from_slice(&port.to_le_bytes());
+        bytes[16..24].copy_from_slice(&IDENTIFIERS.fetch_add(1, Relaxed).to_le_bytes());
+        bytes[24..40].copy_from_slice(&secret);
+        Self(bytes)
+    }
+
+    /// Converts bytes that another rank sent.
+    pub(super) fn from_bytes(bytes: [u8; 128]) -> Result<Self> {
+        if &bytes[..8] == MAGIC {
+            return Ok(Self(bytes));
+        }
+        Err(failed(ncclResult_t::ncclInvalidArgument, "the identifier is not one of simulated ranks"))
+    }
+
+    pub(super) fn bytes(&self) -> [u8; 128] {
+        self.0
+    }
+
+    /// Returns `true` if this process has created the identifier.
+    pub(super) fn is_own(&self) -> bool {
+        self.process() == std::process::id() && self.secret() == ADDRESS.1
+    }
+
+    pub(super) fn process(&self) -> u32 {
+        u32::from_le_bytes(self.field())
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        u16::from_le_bytes([self.0[12], self.0[13]])
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        u64::from_le_bytes(self.0[16..24].try_into().unwrap_or_default())
+    }
+
+    pub(super) fn secret(&self) -> [u8; 16] {
+        self.0[24..40].try_into().unwrap_or_default()
+    }
+
+    fn field(&self) -> [u8; 4] {
+        self.0[8..12].try_into().unwrap_or_default()
+    }
 }
 
-/// Returns the communicator of an identifier, which the first rank creates.
-pub(super) fn clique(identifier: &[u8; 128], size: usize) -> Result<Arc<Clique>> {
-    let number = |at: usize| u64::from_le_bytes(identifier[at..at + 8].try_into().unwrap_or_default());
-    let process = u32::from_le_bytes(identifier[8..12].try_into().unwrap_or_default());
-    if &identifier[..8] != b"CURIUMSI" || process != std::process::id() {
-        let message = "the identifier is one of another process; simulated ranks are threads of one process";
-        return Err(failed(ncclResult_t::ncclSystemError, message));
-    }
+/// Returns the communicator of an identifier of this process, which the first rank creates.
+pub(super) fn clique(number: u64, size: usize) -> Result<Arc<Clique>, Failure> {
     let mut registry = lock(&REGISTRY);
-    let clique = registry.cliques.entry(number(16)).or_insert_with(|| Clique::new(size));
+    if number == 0 || number >= IDENTIFIERS.load(Relaxed) || registry.completed.contains(&number) {
+        let text = "the identifier was used before, or never created";
+        return Err((ncclResult_t::ncclInvalidArgument, text.to_owned()));
+    }
+    let clique = registry.cliques.entry(number).or_insert_with(|| Clique::new(size));
     if clique.size != size {
-        let message = format!("the numbers of ranks differ ({size} here, {} on another rank)", clique.size);
-        return Err(failed(ncclResult_t::ncclInvalidArgument, message));
+        let text = format!("the numbers of ranks differ ({size} here, {} on another rank)", clique.size);
+        return Err((ncclResult_t::ncclInvalidArgument, text));
     }
     Ok(Arc::clone(clique))
 }
 
-/// Forgets an identifier, whose ranks have all arrived.
-pub(super) fn forget(clique: &Arc<Clique>) {
-    lock(&REGISTRY).cliques.retain(|_, known| !Arc::ptr_eq(known, clique));
+/// Forgets the identifier of a communicator whose ranks have all arrived: it serves once.
+pub(super) fn forget_complete(clique: &Arc<Clique>) {
+    if !clique.is_complete() {
+        return;
+    }
+    let mut registry = lock(&REGISTRY);
+    let number = registry.cliques.iter().find(|(_, known)| Arc::ptr_eq(known, clique)).map(|(number, _)| *number);
+    if let Some(number) = number {
+        registry.cliques.remove(&number);
+        registry.completed.insert(number);
+    }
+}
+
+/// Returns the number of registrations of live communicators.
+pub(super) fn registered() -> usize {
+    let members: Vec<_> = lock(&REGISTRY).members.values().cloned().collect();
+    members.iter().map(|member| lock(&member.registrations).len()).sum()
 }
 
 /// Returns the number of live communicators.

@@ -47,8 +47,11 @@ fn start(
 ) -> ncclResult_t {
     let transfer = || {
         let member = look_up(communicator)?;
-        if !member.clique.is_complete() {
+        if !member.link.is_complete() {
             return Err(failed(ncclResult_t::ncclInvalidUsage, "the communicator is not connected"));
+        }
+        if member.is_finalized.load(Relaxed) {
+            return Err(failed(ncclResult_t::ncclInvalidUsage, "the communicator was finalized"));
         }
         let (kind, channel) = kind(&member)?;
         let unknown = || failed(ncclResult_t::ncclInvalidArgument, format!("elements of {:?}", memory.element));
@@ -68,13 +71,13 @@ impl Transfer {
     /// Numbers the call, and compares it with those of the other ranks.
     pub(super) fn agree(&mut self) -> Result {
         self.call = self.member.number(self.channel, self.operation.kind == Kind::Receive);
-        self.member.clique.agree(self.channel, self.call, self.member.rank, &self.operation)
+        self.member.link.agree(self.channel, self.call, self.member.rank, &self.operation)
     }
 
     /// Returns the number of the rank among those that contribute.
     fn place(&self) -> usize {
         let after_all = self.operation.kind == Kind::Receive;
-        self.member.rank + if after_all { self.member.clique.size } else { 0 }
+        self.member.rank + if after_all { self.member.link.size() } else { 0 }
     }
 
     /// Returns the key of a run.
@@ -88,7 +91,7 @@ impl Transfer {
         if fault == Some(NcclFault::Silence) {
             return Ok(());
         }
-        let (rank, size) = (self.member.rank, self.member.clique.size);
+        let (rank, size) = (self.member.rank, self.member.link.size());
         let len = self.operation.source_len(rank, size);
         let (member, operation, first, place) =
             (Arc::clone(&self.member), self.operation.clone(), self.key(0), self.place());
@@ -97,7 +100,7 @@ impl Transfer {
             let key = Key { run: runs.fetch_add(1, Relaxed), ..first };
             // As on hardware, operations of an aborted communicator end without an exchange.
             if !member.is_aborted.load(Relaxed) {
-                member.clique.contribute(key, place, &operation.prepared(&operands[0]));
+                member.link.contribute(key, place, operation.prepared(&operands[0]).into());
             }
         };
         let source = Operand::read().with_run(self.source, len);
@@ -113,22 +116,23 @@ impl Transfer {
 
     /// Enqueues the wait for the other ranks, and the result.
     pub(super) fn enqueue_result(self) -> Result {
-        let (rank, size) = (self.member.rank, self.member.clique.size);
+        let (rank, size) = (self.member.rank, self.member.link.size());
         let len = self.operation.target_len(rank, size);
         let (first, operation) = (self.key(0), self.operation.clone());
         let runs = Arc::new(AtomicU64::new(0));
         let (waiting, waiting_runs) = (Arc::clone(&self.member), Arc::clone(&runs));
         let is_ready = move || {
             let key = Key { run: waiting_runs.load(Relaxed), ..first };
-            waiting.is_aborted.load(Relaxed) || waiting.clique.is_ready(key)
+            waiting.is_aborted.load(Relaxed) || waiting.link.is_ready(key)
         };
         self.member.pending.fetch_add(1, Relaxed);
         let member = Arc::clone(&self.member);
         let finish = move |operands: &mut [Vec<u8>]| {
             let run = runs.fetch_add(1, Relaxed);
-            let parts = member.clique.take(Key { run, ..first });
+            let parts = member.link.take(Key { run, ..first });
             // The results of an aborted communicator are unspecified.
             if !parts.is_empty() && !operands[0].is_empty() {
+                let parts: Vec<_> = parts.into_iter().map(|(_, part)| part).collect();
                 operands[0].copy_from_slice(&operation.result(rank, &parts));
             }
             if run == 0 {
@@ -149,8 +153,8 @@ impl Transfer {
 
 /// Returns a rank that a call names.
 fn rank(member: &Member, rank: c_int) -> Result<usize> {
-    let found = usize::try_from(rank).ok().filter(|rank| *rank < member.clique.size);
-    found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {}", member.clique.size)))
+    let found = usize::try_from(rank).ok().filter(|rank| *rank < member.link.size());
+    found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {}", member.link.size())))
 }
 
 macro_rules! collectives {

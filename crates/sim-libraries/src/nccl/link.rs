@@ -1,0 +1,109 @@
+//! The way from a rank to the other ranks of its communicator, which may be in other processes.
+
+use std::sync::Arc;
+
+use super::clique::{Channel, Clique, Device, Key};
+use super::message::{Failure, Parts};
+use super::operation::Operation;
+use super::registry::{self, Identifier};
+use super::remote::Remote;
+use super::{Result, failed};
+
+/// The ranks of a communicator, as one of them sees them.
+#[derive(Clone, Debug)]
+pub(super) enum Link {
+    /// In the process that created the identifier.
+    Local(Arc<Clique>),
+    /// In another process.
+    Remote(Arc<Remote>),
+}
+
+/// Calls the method with the same name of either kind.
+macro_rules! either {
+    ($link:expr, $method:ident($($argument:expr),*)) => {
+        match $link {
+            Link::Local(clique) => clique.$method($($argument),*),
+            Link::Remote(remote) => remote.$method($($argument),*),
+        }
+    };
+}
+
+impl Link {
+    /// Adds a rank on a device to the communicator of an identifier, which the first rank creates.
+    pub(super) fn open(identifier: &Identifier, size: usize, rank: usize, device: Device) -> Result<Self> {
+        if !identifier.is_own() {
+            let remote = Remote::connect(identifier, size, rank, device);
+            return remote.map(Self::Remote).map_err(|(code, text)| failed(code, text));
+        }
+        let clique = registry::clique(identifier.number(), size).map_err(|(code, text)| failed(code, text))?;
+        let link = Self::Local(clique);
+        link.arrive(rank, device)?;
+        Ok(link)
+    }
+
+    /// Creates a communicator whose ranks are all in this process.
+    pub(super) fn of_process(size: usize) -> Self {
+        Self::Local(Clique::new(size))
+    }
+
+    /// Adds a rank of this process.
+    pub(super) fn arrive(&self, rank: usize, device: Device) -> Result {
+        let Self::Local(clique) = self else { return Ok(()) };
+        clique.arrive(rank, device, None).map_err(|(code, text)| failed(code, text))?;
+        clique.announce();
+        registry::forget_complete(clique);
+        Ok(())
+    }
+
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Local(clique) => clique.size,
+            Self::Remote(remote) => remote.size,
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        either!(self, is_complete())
+    }
+
+    pub(super) fn wait_for_ranks(&self) -> Result {
+        either!(self, wait_for_ranks())
+    }
+
+    pub(super) fn error(&self) -> Option<Failure> {
+        either!(self, error())
+    }
+
+    pub(super) fn fail(&self, failure: Failure) {
+        either!(self, fail(failure));
+    }
+
+    /// Ends the rank. One that was aborted does not wait for the others.
+    pub(super) fn leave(&self, rank: usize, waits: bool) {
+        either!(self, leave(rank, waits));
+    }
+
+    /// Compares a call with that of the other ranks.
+    pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result {
+        either!(self, agree(channel, call, rank, operation)).map_err(|(code, text)| failed(code, text))
+    }
+
+    pub(super) fn contribute(&self, key: Key, rank: usize, part: Arc<[u8]>) {
+        either!(self, contribute(key, rank, part));
+    }
+
+    pub(super) fn is_ready(&self, key: Key) -> bool {
+        either!(self, is_ready(key))
+    }
+
+    pub(super) fn take(&self, key: Key) -> Parts {
+        either!(self, take(key))
+    }
+
+    /// Contributes to a meeting of `ranks` ranks on the host, and waits for the others.
+    pub(super) fn meet(&self, call: u64, rank: usize, ranks: usize, part: &[u8]) -> Result<Parts> {
+        let key = Key { channel: Channel::Creation, call, run: ranks as u64 };
+        self.contribute(key, rank, part.into());
+        either!(self, wait_for(key))
+    }
+}
