@@ -4,31 +4,35 @@ mod abort;
 mod collectives;
 mod connecting;
 mod create;
+mod finalize;
+mod grow;
 mod options;
 mod outstanding;
+mod registration;
 pub(crate) mod shared;
 mod split;
+pub(crate) mod using;
+mod wake;
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use std::{fmt, thread};
 
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Context, Stream};
+use curium_driver::{Context, Device, Stream};
 
 pub use self::abort::AbortHandle;
 pub use self::connecting::Connecting;
+pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
-use self::shared::{Shared, entered};
+pub use self::registration::RegisteredBuffer;
+use self::shared::{Shared, failure_within};
+use self::using::Using;
 use crate::error::{ArgumentError, Result};
 use crate::group;
 use crate::library::Nccl;
 use crate::operation::{Call, Operation, Place};
 use crate::sys::ncclComm_t;
-
-/// The longest pause between queries of a stream.
-const MAX_PAUSE: Duration = Duration::from_millis(1);
 
 /// One rank of a communicator: a device among those that exchange data.
 ///
@@ -132,7 +136,7 @@ impl Communicator {
     ///
     /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted.
     pub fn as_raw(&mut self) -> Result<ncclComm_t> {
-        Ok(self.shared.begin("Communicator::as_raw")?.raw())
+        Ok(Using::begin(&*self.shared, "Communicator::as_raw")?.raw())
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -150,38 +154,42 @@ impl Communicator {
     /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank do not fit, or the stream is one of another device, before
     ///   NCCL is called.
     /// - [`Error::Call`](crate::Error::Call) with the error of NCCL.
-    /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted.
+    /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
+    ///   was finalized.
     /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
+    #[inline]
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
+        self.enqueue_borrowed(stream, &mut operation)
+    }
+
+    fn enqueue_borrowed(&mut self, stream: &Stream, operation: &mut Operation<'_>) -> Result<()> {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
+        operation.expect_element(self.library())?;
         let count = operation.count(self.place(), false)?;
-        let using = self.shared.begin(name)?;
-        let mut guard = AccessGuard::new(stream)?;
-        guard.keep(&self.shared);
-        // SAFETY: `launched` follows the call.
-        unsafe { operation.bind(&mut guard) }?;
-        let api = self.shared.api();
-        let call = Call { api, communicator: using.raw(), stream: stream.as_raw().cast(), place: self.place(), count };
-        // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-        let called = entered(&self.shared.context, || unsafe { operation.call(call) });
-        // A non-blocking call enqueues the operation, and uses its operator, before it has completed.
-        let settled = called.and_then(|created| {
-            let settled = self.shared.settle(name);
-            // SAFETY: the call with the operator has completed or failed.
-            let destroyed = entered(&self.shared.context, || unsafe { created.destroy(api, call.communicator) });
-            settled.and(destroyed)
-        });
-        // A failure may come after some work was enqueued.
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { operation.launched(&mut guard) };
-        let is_captured = guard.is_captured();
-        drop(guard);
-        drop(using);
-        self.ended_by_timeout(settled)?;
-        if is_captured { Ok(()) } else { self.shared.record(stream, name, count) }
+        let shared = &*self.shared;
+        // A block instead of moves into `drop`, and a boxed error: every operation has this cost.
+        let (failure, is_captured) = {
+            let using = Using::begin(shared, name)?;
+            let mut guard = AccessGuard::new(stream)?;
+            self.shared.keep(&guard, operation);
+            // SAFETY: `launched` follows the call.
+            unsafe { operation.bind(&mut guard) }?;
+            let (communicator, raw_stream) = (using.raw(), stream.as_raw().cast());
+            let call = Call { api: shared.api(), communicator, stream: raw_stream, place: self.place(), count };
+            // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
+            let failure = failure_within(&shared.context, || unsafe { shared.call(name, operation, &call) });
+            // A failure may come after some work was enqueued.
+            // SAFETY: `bind` succeeded with this guard.
+            unsafe { operation.launched(&mut guard) };
+            (failure, guard.is_captured())
+        };
+        if let Some(error) = failure {
+            return shared.ended_by_timeout(Err(*error));
+        }
+        if is_captured { Ok(()) } else { shared.record(stream, name, count) }
     }
 
     /// Waits until the stream has completed its work, and the operations of this communicator on it have.
@@ -199,40 +207,16 @@ impl Communicator {
     #[doc(alias = "ncclCommGetAsyncError")]
     pub fn synchronize(&mut self, stream: &Stream) -> Result<()> {
         group::expect_none("Communicator::synchronize")?;
-        let using = self.shared.begin("Communicator::synchronize")?;
-        let waited = self.wait(stream);
+        let using = Using::begin(&*self.shared, "Communicator::synchronize")?;
+        let waited = self.shared.wait("Communicator::synchronize", stream);
         drop(using);
-        self.ended_by_timeout(waited)?;
+        self.shared.ended_by_timeout(waited)?;
         self.shared.outstanding().clear();
         Ok(stream.synchronize()?)
     }
 
-    fn wait(&self, stream: &Stream) -> Result<()> {
-        let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
-        while !stream.is_finished()? {
-            self.shared.is_settled()?;
-            let waited = start.elapsed();
-            if self.shared.timeout.is_some_and(|timeout| waited > timeout) {
-                self.shared.fail();
-                let outstanding = self.shared.outstanding().first()?;
-                return Err(self.shared.timed_out("Communicator::synchronize", outstanding, waited));
-            }
-            thread::sleep(pause);
-            pause = (2 * pause).min(MAX_PAUSE);
-        }
-        Ok(())
-    }
-
-    /// Aborts the communicator if an operation timed out or another rank failed.
-    pub(crate) fn ended_by_timeout(&self, result: Result<()>) -> Result<()> {
-        if matches!(result, Err(crate::Error::Timeout(_))) || (result.is_err() && self.shared.has_failed()) {
-            self.shared.abort()?;
-        }
-        result
-    }
-
-    /// Finishes the operations of all ranks, and destroys the communicator. If a graph that captured it still exists, it is destroyed with
-    /// that graph.
+    /// Finishes the operations of all ranks, and destroys the communicator. If a graph that captured it or memory that is registered with
+    /// it still exists, it is destroyed with that.
     ///
     /// CUDA: `ncclCommFinalize`, `ncclCommDestroy`.
     ///
@@ -247,16 +231,19 @@ impl Communicator {
         if Arc::strong_count(&self.shared) == 1 { self.shared.destroy() } else { Ok(()) }
     }
 
+    #[inline]
     pub(crate) fn expect_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         let (own, other) = (self.context().device(), stream.device());
         self.context().driver().expect_same(other.driver(), operation)?;
-        if own.as_raw() == other.as_raw() {
-            return Ok(());
-        }
-        let (own, other) = (own.as_raw(), other.as_raw());
-        let problem = format!("the stream is one of another device ({other}, the communicator is on {own})");
-        Err(ArgumentError::refused(operation, problem))
+        if own.as_raw() == other.as_raw() { Ok(()) } else { Err(other_device(operation, own, other)) }
     }
+}
+
+#[cold]
+fn other_device(operation: &'static str, own: &Device, other: &Device) -> crate::Error {
+    let (own, other) = (own.as_raw(), other.as_raw());
+    let problem = format!("the stream is one of another device ({other}, the communicator is on {own})");
+    ArgumentError::refused(operation, problem)
 }
 
 impl fmt::Debug for Communicator {

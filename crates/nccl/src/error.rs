@@ -1,6 +1,7 @@
 //! Errors: the operation that failed, the reason, and a hint.
 
 mod library;
+mod returned;
 
 use std::fmt;
 use std::io;
@@ -10,6 +11,7 @@ use curium_driver::sys::load::{LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 pub use self::library::{ArgumentError, CallError, TimeoutError};
+pub use self::returned::Returned;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -168,6 +170,16 @@ pub enum Error {
         "{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks"
     )]
     Aborted {
+        /// The operation.
+        operation: &'static str,
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        size: usize,
+    },
+    /// The communicator was finalized before.
+    #[error("{operation}: the communicator was finalized (rank {rank} of {size}); only its end may follow")]
+    Finalized {
         /// The operation.
         operation: &'static str,
         /// The rank.

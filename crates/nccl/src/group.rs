@@ -8,7 +8,8 @@ use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 
 use crate::communicator::Communicator;
-use crate::communicator::shared::{Shared, Using, entered};
+use crate::communicator::shared::{Shared, entered};
+use crate::communicator::using::Using;
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::Nccl;
 use crate::operation::{Call, Operation};
@@ -35,7 +36,7 @@ pub struct Group<'a> {
 struct Added<'a> {
     operation: Operation<'a>,
     guard: AccessGuard<'a>,
-    using: Using,
+    using: Using<Arc<Shared>>,
     operator: CreatedOperator,
 }
 
@@ -107,15 +108,16 @@ impl<'a> Group<'a> {
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
+        operation.expect_element(&self.library)?;
         let count = operation.count(place, true)?;
-        let using = shared.begin(name)?;
+        let using = Using::begin(Arc::clone(shared), name)?;
         let mut guard = AccessGuard::new(stream)?;
-        guard.keep(shared);
+        shared.keep(&guard, &operation);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.bind(&mut guard) }?;
         let call = Call { api: shared.api(), communicator: using.raw(), stream: stream.as_raw().cast(), place, count };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
-        let called = entered(&shared.context, || unsafe { operation.call(call) });
+        let called = entered(&shared.context, || unsafe { operation.call(&call) });
         let (operator, result) = match called {
             Ok(operator) => (operator, Ok(())),
             Err(error) => (CreatedOperator::NONE, Err(error)),
@@ -188,13 +190,18 @@ impl Drop for Group<'_> {
     }
 }
 
+/// Returns `true` if the calling thread is in a group.
+pub(crate) fn is_open() -> bool {
+    IS_OPEN.get()
+}
+
 /// Returns an error if the calling thread is in a group.
+#[inline]
 pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
-    if IS_OPEN.get() {
-        return Err(ArgumentError::refused(
-            operation,
-            "called within a group; use the group's own method, or end it first",
-        ));
-    }
-    Ok(())
+    if is_open() { Err(within(operation)) } else { Ok(()) }
+}
+
+#[cold]
+fn within(operation: &'static str) -> Error {
+    ArgumentError::refused(operation, "called within a group; use the group's own method, or end it first")
 }

@@ -10,6 +10,8 @@
 //!
 //! `half` (not on by default) adds collectives of `half::f16` and `half::bf16`.
 //!
+//! `float8` (not on by default) adds collectives of `float8::F8E4M3` and `float8::F8E5M2`, with NCCL 2.24.
+//!
 //! # Example
 //!
 //! ```no_run
@@ -35,6 +37,7 @@ mod error;
 mod generated;
 mod group;
 mod library;
+mod memory;
 mod operation;
 mod reduction;
 mod rendezvous;
@@ -43,11 +46,14 @@ mod unique_id;
 
 pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
 
-pub use self::communicator::{AbortHandle, Communicator, CommunicatorOptions, Connecting};
+pub use self::communicator::{
+    AbortHandle, Communicator, CommunicatorOptions, Connecting, Finalizing, RegisteredBuffer,
+};
 pub use self::element::Element;
-pub use self::error::{ArgumentError, CallError, Error, Result, TimeoutError};
+pub use self::error::{ArgumentError, CallError, Error, Result, Returned, TimeoutError};
 pub use self::group::Group;
 pub use self::library::Nccl;
+pub use self::memory::NcclMemory;
 pub use self::operation::Operation;
 pub use self::reduction::Reduction;
 pub use self::rendezvous::{Exchange, Launcher, Rendezvous, Token};

@@ -1,5 +1,6 @@
 //! Operations: collectives and point-to-point transfers, with the memory that they access.
 
+mod check;
 mod enqueue;
 
 use std::fmt;
@@ -10,7 +11,7 @@ use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut
 
 pub(crate) use self::enqueue::Call;
 use crate::element::Element;
-use crate::error::{ArgumentError, Result};
+use crate::error::Result;
 use crate::reduction::{Operator, Reduction};
 use crate::sys::ncclDataType_t;
 
@@ -27,6 +28,8 @@ pub struct Operation<'a> {
     element: ncclDataType_t,
     /// The size of an element in bytes.
     width: usize,
+    /// The numbers of elements of the source and of the target; in place, both are those of the memory.
+    lengths: (usize, usize),
     source: Option<DeviceSlice<'a, u8>>,
     target: Option<DeviceSliceMut<'a, u8>>,
 }
@@ -219,13 +222,17 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Receive(peer), None, Some(target.as_device_slice_mut()))
     }
 
+    #[inline]
     fn new<T: Element>(kind: Kind, source: Option<DeviceSlice<'a, T>>, target: Option<DeviceSliceMut<'a, T>>) -> Self {
+        let lens = (source.as_ref().map(DeviceSlice::len), target.as_ref().map(DeviceSliceMut::len));
+        let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
         let (source, target) = (source.map(DeviceSlice::as_bytes), target.map(DeviceSliceMut::into_bytes));
-        Self { kind, element: T::TYPE, width: size_of::<T>(), source, target }
+        Self { kind, element: T::TYPE, width: size_of::<T>(), lengths, source, target }
     }
 
     /// Returns the name of the operation.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> &'static str {
         match self.kind {
             Kind::AllReduce(_) => "all_reduce",
@@ -256,84 +263,14 @@ impl<'a> Operation<'a> {
 
     /// Returns the larger of the numbers of elements of the source and of the target.
     pub(crate) fn len(&self) -> usize {
-        let (source, target) = self.lengths();
-        source.max(target)
+        self.lengths.0.max(self.lengths.1)
     }
 
-    /// Returns the numbers of elements of the source and of the target; in place, both are those of the target.
-    fn lengths(&self) -> (usize, usize) {
-        let source = self.source.as_ref().map(|source| source.len() / self.width);
-        let target = self.target.as_ref().map(|target| target.len() / self.width);
-        (source.or(target).unwrap_or(0), target.or(source).unwrap_or(0))
-    }
-
-    /// Returns the number of elements as NCCL counts them.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the lengths or the rank do not fit the operation.
-    pub(crate) fn count(&self, place: Place, in_group: bool) -> Result<usize> {
-        self.check_peer(place, in_group)?;
-        let (source, target) = self.lengths();
-        let is_in_place = self.source.is_none();
-        match self.kind {
-            Kind::AllReduce(_) | Kind::Reduce(..) => self.expect(source == target, place).map(|()| source),
-            Kind::Broadcast(_) | Kind::Send(_) | Kind::Receive(_) | Kind::Gather(Some(_)) | Kind::Scatter(Some(_)) => {
-                Ok(source)
-            }
-            Kind::AllGather if is_in_place => self.part(target, place),
-            Kind::AllGather | Kind::Gather(None) => {
-                self.expect(source.checked_mul(place.size) == Some(target), place).map(|()| source)
-            }
-            Kind::ReduceScatter(_) if is_in_place => self.part(source, place),
-            Kind::ReduceScatter(_) | Kind::Scatter(None) => {
-                self.expect(target.checked_mul(place.size) == Some(source), place).map(|()| target)
-            }
-            Kind::AllToAll => {
-                self.expect(source == target, place)?;
-                self.part(source, place)
-            }
-        }
-    }
-
-    fn check_peer(&self, place: Place, in_group: bool) -> Result<()> {
-        let Some(peer) = self.peer() else { return Ok(()) };
-        let Place { rank, size } = place;
-        if peer >= size {
-            return Err(self.refused(format!("rank out of range ({peer} of {size} ranks)")));
-        }
-        match self.kind {
-            Kind::Reduce(..) | Kind::Gather(_) | Kind::Scatter(_) if peer == rank => {
-                Err(self.refused(format!("this rank is the root ({rank}); call the form for the root")))
-            }
-            Kind::Send(_) | Kind::Receive(_) if peer == rank && !in_group => {
-                Err(self.refused(format!("transfer to the rank itself ({rank}); enqueue both ends in a group")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn expect(&self, fits: bool, place: Place) -> Result<()> {
-        let (source, target) = self.lengths();
-        if fits {
-            return Ok(());
-        }
-        let size = place.size;
-        Err(self.refused(format!(
-            "the lengths do not fit ({source} elements of the source, {target} of the target, {size} ranks)"
-        )))
-    }
-
-    /// Returns the length of the part of each rank.
-    fn part(&self, len: usize, Place { size, .. }: Place) -> Result<usize> {
-        if len.is_multiple_of(size) {
-            return Ok(len / size);
-        }
-        Err(self.refused(format!("the length is no multiple of the number of ranks ({len} elements, {size} ranks)")))
-    }
-
-    fn refused(&self, problem: String) -> crate::Error {
-        ArgumentError::refused(self.name(), problem)
+    /// Returns the addresses and the numbers of bytes of the memory.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, usize)> {
+        let source = self.source.as_ref().map(|source| (source.as_pointer().as_raw(), source.len()));
+        let target = self.target.as_ref().map(|target| (target.as_pointer().as_raw(), target.len()));
+        source.into_iter().chain(target)
     }
 
     /// Orders the guard's stream after the accesses that the operation must wait for.
@@ -341,6 +278,7 @@ impl<'a> Operation<'a> {
     /// # Safety
     ///
     /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
+    #[inline]
     pub(crate) unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<()> {
         if let Some(source) = &mut self.source {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
@@ -358,6 +296,7 @@ impl<'a> Operation<'a> {
     /// # Safety
     ///
     /// `bind` succeeded with the same guard.
+    #[inline]
     pub(crate) unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         if let Some(source) = &mut self.source {
             // SAFETY: `bind` succeeded with this guard.
@@ -372,7 +311,7 @@ impl<'a> Operation<'a> {
 
 impl fmt::Debug for Operation<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (source, target) = self.lengths();
+        let (source, target) = self.lengths;
         write!(formatter, "{}({source} to {target} elements of {:?})", self.name(), self.element)
     }
 }

@@ -39,6 +39,7 @@ pub(crate) struct Operator {
 pub(crate) struct CreatedOperator(Option<ncclRedOp_t>);
 
 impl<T: Element> Reduction<T> {
+    #[inline]
     pub(crate) fn erased(self) -> Operator {
         let raw = match self {
             Self::Sum | Self::ScaledSum(_) => ncclRedOp_t::ncclSum,
@@ -60,6 +61,12 @@ fn widened<T: Element>(factor: &T) -> [u8; 8] {
 }
 
 impl Operator {
+    /// Returns the operator of NCCL, or this one if it has to be created.
+    #[inline]
+    pub(crate) fn existing(&self) -> Result<ncclRedOp_t, Self> {
+        if self.factor.is_none() { Ok(self.raw) } else { Err(*self) }
+    }
+
     /// Returns the operator for `communicator`, which exists until [`CreatedOperator::destroy`].
     ///
     /// # Safety
@@ -83,11 +90,18 @@ impl CreatedOperator {
     /// No operator, for operations without one and for those of NCCL.
     pub(crate) const NONE: Self = Self(None);
 
+    /// Returns `true` if no operator was created for the call.
+    #[inline]
+    pub(crate) fn is_none(self) -> bool {
+        self.0.is_none()
+    }
+
     /// Destroys the operator, if it was created for this call.
     ///
     /// # Safety
     ///
     /// The communicator is live and that of the operator, and every call with the operator has returned, including the end of its group.
+    #[inline]
     pub(crate) unsafe fn destroy(self, api: &Api, communicator: ncclComm_t) -> Result<()> {
         match self.0 {
             // SAFETY: the caller upholds the conditions.

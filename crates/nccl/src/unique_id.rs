@@ -30,7 +30,7 @@ impl UniqueId {
         let mut id = ncclUniqueId::default();
         // SAFETY: `id` is valid for writes.
         unsafe { call!(library.api(), ncclGetUniqueId(&raw mut id)) }?;
-        Ok(Self(id.internal.map(|byte| byte.to_ne_bytes()[0])))
+        Ok(Self::from_raw(id))
     }
 
     /// Creates an identifier on rank 0, and sends it to all ranks of `exchange`.
@@ -54,6 +54,10 @@ impl UniqueId {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0
+    }
+
+    pub(crate) fn from_raw(id: ncclUniqueId) -> Self {
+        Self(id.internal.map(|byte| byte.to_ne_bytes()[0]))
     }
 
     pub(crate) fn to_raw(self) -> ncclUniqueId {

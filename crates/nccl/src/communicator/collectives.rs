@@ -16,6 +16,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn all_reduce<T: Element>(
         &mut self,
         stream: &Stream,
@@ -31,6 +32,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn all_reduce_in_place<T: Element>(
         &mut self,
         stream: &Stream,
@@ -45,6 +47,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn broadcast<T: Element>(
         &mut self,
         stream: &Stream,
@@ -59,6 +62,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn all_gather<T: Element>(
         &mut self,
         stream: &Stream,
@@ -73,6 +77,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn reduce_scatter<T: Element>(
         &mut self,
         stream: &Stream,
@@ -88,6 +93,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn send<T: Element>(
         &mut self,
         stream: &Stream,
@@ -102,6 +108,7 @@ impl Communicator {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    #[inline]
     pub fn receive<T: Element>(
         &mut self,
         stream: &Stream,

@@ -1,19 +1,15 @@
 //! Creating a communicator without a wait.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
-use std::{fmt, thread};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
 
-use super::Communicator;
 use super::shared::Shared;
+use super::{Communicator, wake};
 use crate::error::Result;
-
-/// The pause between queries of communicators that connect. NCCL reports their state, but does not notify.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// A rank that waits for the others. It resolves to its communicator.
 ///
@@ -56,7 +52,7 @@ impl Future for Connecting {
             }
             Ok(false) => {
                 self.shared = Some(shared);
-                wake_later(context.waker().clone());
+                wake::later(context.waker().clone());
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(error)),
@@ -68,21 +64,4 @@ impl fmt::Debug for Connecting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Connecting").field("waited", &self.start.elapsed()).finish_non_exhaustive()
     }
-}
-
-/// Wakes a task after a pause. One thread does so for all.
-fn wake_later(waker: Waker) {
-    static WAKERS: OnceLock<Mutex<Sender<Waker>>> = OnceLock::new();
-    let wakers = WAKERS.get_or_init(|| {
-        let (sender, receiver) = channel::<Waker>();
-        thread::spawn(move || {
-            while let Ok(first) = receiver.recv() {
-                thread::sleep(PAUSE);
-                std::iter::once(first).chain(receiver.try_iter()).for_each(Waker::wake);
-            }
-        });
-        Mutex::new(sender)
-    });
-    // The thread lives as long as the process.
-    let _ = wakers.lock().unwrap_or_else(PoisonError::into_inner).send(waker);
 }

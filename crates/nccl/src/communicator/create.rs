@@ -123,10 +123,7 @@ fn start(
 ) -> Result<Arc<Shared>> {
     const OPERATION: &str = "Communicator::new";
     expect_usable(OPERATION, context)?;
-    let (rank, size) = (number(OPERATION, place.rank)?, number(OPERATION, place.size)?);
-    if rank >= size {
-        return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({rank} of {size} ranks)")));
-    }
+    let (rank, size) = in_range(OPERATION, place)?;
     let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
     // SAFETY: the place is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
     entered(context, || unsafe {
@@ -157,6 +154,15 @@ pub(super) fn expect_usable(operation: &'static str, context: &Context) -> Resul
         return Ok(());
     }
     Err(ArgumentError::refused(operation, "the context is not the primary one of its device, which NCCL uses"))
+}
+
+/// Converts a rank and the number of ranks.
+pub(super) fn in_range(operation: &'static str, place: Place) -> Result<(c_int, c_int)> {
+    let (rank, size) = (number(operation, place.rank)?, number(operation, place.size)?);
+    if rank < size {
+        return Ok((rank, size));
+    }
+    Err(ArgumentError::refused(operation, format!("rank out of range ({rank} of {size} ranks)")))
 }
 
 /// Converts a number of ranks, or a rank.

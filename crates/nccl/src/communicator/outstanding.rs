@@ -49,6 +49,6 @@ impl Outstanding {
             }
             self.operations.pop_front();
         }
-        Ok("no operation of the communicator is outstanding".into())
+        Ok("no operation outside of graphs is outstanding".into())
     }
 }

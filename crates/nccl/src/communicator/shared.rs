@@ -1,28 +1,34 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
 use curium_driver::extend::{contain, dropping, report};
 use curium_driver::{Context, Stream};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, ReentrantMutex};
 
 use super::outstanding::Outstanding;
+use super::registration::Registration;
 use crate::error::{Error, Result, TimeoutError};
 use crate::library::{Nccl, failed};
-use crate::operation::Place;
+use crate::operation::{Call, Operation, Place};
 use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 use curium_driver::sys::call;
 
 /// The longest pause between queries of a communicator's state.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 
+/// The stages of a communicator: calls may use it, only its end may follow, and it was destroyed or aborted.
+pub(super) const LIVE: u8 = 0;
+pub(super) const FINALIZED: u8 = 1;
+pub(super) const ENDED: u8 = 2;
+
 #[derive(Debug)]
 pub(crate) struct Shared {
-    raw: ncclComm_t,
+    pub(super) raw: ncclComm_t,
     pub(crate) library: Nccl,
     pub(crate) context: Context,
     pub(crate) place: Place,
@@ -34,40 +40,33 @@ pub(crate) struct Shared {
     has_failed: AtomicBool,
     /// The operations that may not have completed.
     outstanding: Mutex<Outstanding>,
-    state: Mutex<State>,
-    unused: Condvar,
+    /// [`LIVE`], [`FINALIZED`] or [`ENDED`].
+    pub(super) stage: AtomicU8,
+    /// Locked by every call that uses the communicator, and by its end. Reentrant: a group has several calls.
+    pub(super) in_use: ReentrantMutex<()>,
+    /// The memory that is registered, for captures.
+    pub(super) registrations: Mutex<Vec<Weak<Registration>>>,
     /// Dropped after the communicator has ended.
     _output: Option<Output>,
 }
 
-/// The place where NCCL writes a new communicator. A non-blocking call writes it again when it has completed.
+/// The place where NCCL writes a new communicator or window. A non-blocking call writes it again when it has completed.
 #[derive(Debug)]
-pub(super) struct Output(Box<AtomicPtr<ncclComm>>);
+pub(super) struct Output<T = ncclComm>(Box<AtomicPtr<T>>);
 
-impl Output {
+impl<T> Output<T> {
     pub(super) fn new() -> Self {
         Self(Box::new(AtomicPtr::new(ptr::null_mut())))
     }
 
-    pub(super) fn as_ptr(&self) -> *mut ncclComm_t {
+    pub(super) fn as_ptr(&self) -> *mut *mut T {
         self.0.as_ptr()
     }
 
-    pub(super) fn get(&self) -> ncclComm_t {
+    pub(super) fn get(&self) -> *mut T {
         self.0.load(Acquire)
     }
 }
-
-#[derive(Debug, Default)]
-struct State {
-    /// The number of calls that use the communicator.
-    users: usize,
-    has_ended: bool,
-}
-
-/// A use of a communicator, which is not aborted in the meantime.
-#[derive(Debug)]
-pub(crate) struct Using(Arc<Shared>);
 
 // SAFETY: a communicator may be used by any thread, by one at a time: calls are made through `Communicator`, which is borrowed exclusively,
 // except for the end, which waits until no call uses it, and the queries of its state.
@@ -109,8 +108,9 @@ impl Shared {
             is_owned,
             has_failed: AtomicBool::new(false),
             outstanding: Mutex::default(),
-            state: Mutex::default(),
-            unused: Condvar::new(),
+            stage: AtomicU8::new(LIVE),
+            in_use: ReentrantMutex::new(()),
+            registrations: Mutex::default(),
             _output: output,
         })
     }
@@ -121,17 +121,6 @@ impl Shared {
 
     pub(crate) fn is_owned(&self) -> bool {
         self.is_owned
-    }
-
-    /// Starts a use. Returns an error if the communicator was aborted.
-    pub(crate) fn begin(self: &Arc<Self>, operation: &'static str) -> Result<Using> {
-        let mut state = self.state.lock();
-        if state.has_ended {
-            let Place { rank, size } = self.place;
-            return Err(Error::Aborted { operation, rank, size });
-        }
-        state.users += 1;
-        Ok(Using(Arc::clone(self)))
     }
 
     /// Returns the state of asynchronous operations: success, in progress or an error.
@@ -153,6 +142,7 @@ impl Shared {
 
     /// Finishes the operations, and destroys the communicator. Does nothing if it has ended.
     pub(crate) fn destroy(&self) -> Result<()> {
+        let is_finalized = self.stage.load(Acquire) == FINALIZED;
         if !self.is_owned || !self.end() {
             return Ok(());
         }
@@ -160,7 +150,7 @@ impl Shared {
             // SAFETY: the communicator is live, ended only here, and unused.
             return entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) });
         }
-        if let Err(error) = self.finalize_within_timeout() {
+        if let Err(error) = self.finalize_within_timeout(is_finalized) {
             // SAFETY: as above.
             entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })?;
             return Err(error);
@@ -170,20 +160,82 @@ impl Shared {
     }
 
     /// Finalizes a non-blocking communicator, whose destruction does not wait.
-    fn finalize_within_timeout(&self) -> Result<()> {
+    fn finalize_within_timeout(&self, is_finalized: bool) -> Result<()> {
         if self.timeout.is_none() {
             return Ok(());
         }
-        // SAFETY: the communicator is live, and unused.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommFinalize(self.raw)) })?;
+        if !is_finalized {
+            self.start_finalizing()?;
+        }
         self.settle("Communicator::close")
+    }
+
+    /// Starts to finish the operations. The caller uses the communicator, or ends it.
+    pub(super) fn start_finalizing(&self) -> Result<()> {
+        // SAFETY: the communicator is live, and used by this thread alone.
+        entered(&self.context, || unsafe { call!(self.api(), ncclCommFinalize(self.raw)) })
+    }
+
+    /// Waits until a stream has completed its work, a call has failed, or the time limit has passed.
+    ///
+    /// The caller uses the communicator.
+    pub(super) fn wait(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
+        while !stream.is_finished()? {
+            self.is_settled()?;
+            let waited = start.elapsed();
+            if self.timeout.is_some_and(|timeout| waited > timeout) {
+                self.fail();
+                let outstanding = self.outstanding().first()?;
+                return Err(self.timed_out(operation, outstanding, waited));
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Aborts the communicator if an operation timed out or another rank failed. No call of this thread uses it.
+    #[inline]
+    pub(crate) fn ended_by_timeout<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result
+            && (matches!(error, Error::Timeout(_)) || self.has_failed())
+        {
+            self.abort()?;
+        }
+        result
+    }
+
+    /// Enqueues an operation, and waits until the call has completed, which a non-blocking one does later.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Operation::call`]; the caller uses the communicator.
+    #[inline]
+    pub(super) unsafe fn call(&self, name: &'static str, operation: &Operation<'_>, call: &Call<'_>) -> Result<()> {
+        // SAFETY: as the caller guarantees.
+        let created = unsafe { operation.call(call) }?;
+        if created.is_none() {
+            return self.settle(name);
+        }
+        // A non-blocking call uses the operator until it has completed.
+        let settled = self.settle(name);
+        // SAFETY: the call with the operator has completed or failed.
+        settled.and(unsafe { created.destroy(call.api, call.communicator) })
     }
 
     /// Waits until a call has completed on a non-blocking communicator.
     ///
     /// The caller uses the communicator, or ends it.
+    #[inline]
     pub(crate) fn settle(&self, operation: &'static str) -> Result<()> {
-        let Some(timeout) = self.timeout else { return Ok(()) };
+        match self.timeout {
+            None => Ok(()),
+            Some(timeout) => self.settle_within(timeout, operation),
+        }
+    }
+
+    fn settle_within(&self, timeout: Duration, operation: &'static str) -> Result<()> {
         let (start, mut pause) = (Instant::now(), Duration::from_micros(1));
         loop {
             match self.asynchronous()? {
@@ -216,8 +268,14 @@ impl Shared {
     }
 
     /// Records an operation that was enqueued on a stream, if waits have a time limit.
+    #[inline]
     pub(crate) fn record(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
-        if self.timeout.is_some() { self.outstanding.lock().add(stream, name, count) } else { Ok(()) }
+        if self.timeout.is_none() { Ok(()) } else { self.record_now(stream, name, count) }
+    }
+
+    #[inline(never)]
+    fn record_now(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
+        self.outstanding.lock().add(stream, name, count)
     }
 
     pub(crate) fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
@@ -245,32 +303,21 @@ impl Shared {
 
     /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.
     fn end(&self) -> bool {
-        let mut state = self.state.lock();
-        let ends = !std::mem::replace(&mut state.has_ended, true);
-        while ends && state.users > 0 {
-            self.unused.wait(&mut state);
+        let ends = self.stage.swap(ENDED, AcqRel) != ENDED;
+        if ends {
+            drop(self.in_use.lock());
         }
         ends
     }
-}
 
-impl Using {
-    pub(crate) fn raw(&self) -> ncclComm_t {
-        self.0.raw
+    pub(crate) fn has_ended(&self) -> bool {
+        self.stage.load(Acquire) == ENDED
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.0
-    }
-}
-
-impl Drop for Using {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.users -= 1;
-        if state.users == 0 && state.has_ended {
-            self.0.unused.notify_all();
-        }
+    /// Marks the communicator as finalized: only its end follows.
+    pub(super) fn set_finalized(&self) {
+        // If another thread has ended it, that remains.
+        let _ = self.stage.compare_exchange(LIVE, FINALIZED, AcqRel, Relaxed);
     }
 }
 
@@ -290,4 +337,18 @@ impl Drop for Shared {
 /// Calls the library with the communicator's context current.
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     context.entered(|_| Ok(operation()))?
+}
+
+/// Calls the library like [`entered`]. Returns the error in a box, which is small.
+#[inline]
+pub(crate) fn failure_within(context: &Context, operation: impl FnOnce() -> Result<()>) -> Option<Box<Error>> {
+    let mut failure = None;
+    let entered = context.entered(|_| {
+        failure = operation().err().map(Box::new);
+        Ok(())
+    });
+    match entered {
+        Ok(()) => failure,
+        Err(error) => failure.or_else(|| Some(Box::new(error.into()))),
+    }
 }

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use super::shared::{Output, Shared, entered};
+use super::using::Using;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -64,20 +65,21 @@ impl Communicator {
     }
 
     /// Creates a communicator from this one.
-    fn derive(
+    pub(super) fn derive(
         &mut self,
         operation: &'static str,
         create: impl FnOnce(&Api, ncclComm_t, *mut ncclComm_t) -> Result<()>,
     ) -> Result<Option<Self>> {
         group::expect_none(operation)?;
-        let using = self.shared.begin(operation)?;
+        let using = Using::begin(&*self.shared, operation)?;
         let Shared { library, context, timeout, .. } = &**using.shared();
         let output = Output::new();
         let created = entered(context, || create(library.api(), using.raw(), output.as_ptr()));
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
             // A non-blocking call may write it later.
             std::mem::forget(output);
-            return Err(error);
+            drop(using);
+            return self.shared.ended_by_timeout(Err(error));
         }
         let raw = output.get();
         if raw.is_null() {

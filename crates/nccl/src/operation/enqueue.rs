@@ -27,12 +27,22 @@ impl Operation<'_> {
     ///
     /// The communicator and the stream are live, `count` is the one that the lengths were checked for, and the memory is bound until the
     /// operation has run.
-    pub(crate) unsafe fn call(&self, call: Call<'_>) -> Result<CreatedOperator> {
-        let Call { api, communicator, .. } = call;
-        let Some(operator) = self.operator() else {
-            // SAFETY: as the caller guarantees; the operation has no operator.
-            return unsafe { self.start(call, ncclRedOp_t::ncclSum) }.map(|()| CreatedOperator::NONE);
-        };
+    #[inline]
+    pub(crate) unsafe fn call(&self, call: &Call<'_>) -> Result<CreatedOperator> {
+        match self.operator() {
+            // SAFETY: as the caller guarantees; NCCL has the operator.
+            Ok(raw) => unsafe { self.start(call, raw) }.map(|()| CreatedOperator::NONE),
+            // SAFETY: as the caller guarantees.
+            Err(operator) => unsafe { self.call_with_operator(call, operator) },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Operation::call`].
+    #[cold]
+    unsafe fn call_with_operator(&self, call: &Call<'_>, operator: Operator) -> Result<CreatedOperator> {
+        let Call { api, communicator, .. } = *call;
         // SAFETY: the caller guarantees the communicator.
         let (raw, created) = unsafe { operator.create(api, communicator) }?;
         // SAFETY: as the caller guarantees, and the operator exists.
@@ -47,8 +57,8 @@ impl Operation<'_> {
     /// # Safety
     ///
     /// As for [`Operation::call`], and `operator` is one of the communicator.
-    unsafe fn start(&self, call: Call<'_>, operator: ncclRedOp_t) -> Result<()> {
-        let Call { api, communicator, stream, place, count } = call;
+    unsafe fn start(&self, call: &Call<'_>, operator: ncclRedOp_t) -> Result<()> {
+        let Call { api, communicator, stream, place, count } = *call;
         let (source, target) = self.addresses(place, count);
         let element = self.element;
         let root = |root: Option<usize>| rank(root.unwrap_or(place.rank));
@@ -98,14 +108,19 @@ impl Operation<'_> {
         }
     }
 
-    fn operator(&self) -> Option<Operator> {
-        match self.kind {
-            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => Some(operator),
-            _ => None,
+    /// Returns the operator of NCCL, or one that has to be created.
+    #[inline]
+    fn operator(&self) -> Result<ncclRedOp_t, Operator> {
+        match &self.kind {
+            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => {
+                operator.existing()
+            }
+            _ => Ok(ncclRedOp_t::ncclSum),
         }
     }
 
     /// Returns the addresses of the source and of the target. In place, one of them is within the other.
+    #[inline]
     fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
         let source = self.source.as_ref().map(|source| source.as_pointer().as_raw());
         let target = self.target.as_ref().map(|target| target.as_pointer().as_raw());
@@ -125,8 +140,8 @@ impl Operation<'_> {
     /// # Safety
     ///
     /// As for [`Operation::call`].
-    unsafe fn transfers(&self, call: Call<'_>, source: *const c_void, target: *mut c_void) -> Result<()> {
-        let Call { api, communicator, stream, place: Place { rank: own, size }, count } = call;
+    unsafe fn transfers(&self, call: &Call<'_>, source: *const c_void, target: *mut c_void) -> Result<()> {
+        let Call { api, communicator, stream, place: Place { rank: own, size }, count } = *call;
         let part = count * self.width;
         let send = |index: usize, peer: usize| {
             let source = source.wrapping_byte_add(index * part);

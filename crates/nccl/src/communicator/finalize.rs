@@ -1,0 +1,97 @@
+//! Finalizing: finishing the operations of a communicator before its end.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use super::using::Using;
+use super::{Communicator, wake};
+use crate::error::Result;
+use crate::group;
+
+/// A communicator whose operations are being finished. It resolves when that is done.
+///
+/// Dropping it leaves the rest to the end of the communicator.
+#[must_use = "futures do nothing unless they are polled"]
+pub struct Finalizing<'a> {
+    communicator: &'a mut Communicator,
+    start: Instant,
+}
+
+impl Communicator {
+    /// Finishes the operations of all ranks. Only the end of the communicator may follow: a drop or [`Communicator::close`], which then
+    /// wait for nothing.
+    ///
+    /// CUDA: `ncclCommFinalize`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Finalized`](crate::Error::Finalized) if it was finalized before. An error of NCCL, or
+    /// [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time; the communicator is aborted then.
+    #[doc(alias = "ncclCommFinalize")]
+    pub fn finalize(&mut self) -> Result<()> {
+        const OPERATION: &str = "Communicator::finalize";
+        self.start_finalizing(OPERATION)?;
+        let using = Using::begin_to_end(&*self.shared, OPERATION)?;
+        let settled = self.shared.settle(OPERATION);
+        drop(using);
+        self.shared.ended_by_timeout(settled)
+    }
+
+    /// Starts to finish the operations of all ranks, like [`Communicator::finalize`], without a wait. The result is a future.
+    ///
+    /// A communicator without a [timeout](crate::CommunicatorOptions::with_timeout) that was not created by
+    /// [`Communicator::connect`] is blocking in NCCL's sense: the call waits, and the future resolves at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::finalize`]. Later errors are those of the future.
+    pub fn start_finalize(&mut self) -> Result<Finalizing<'_>> {
+        self.start_finalizing("Communicator::start_finalize")?;
+        Ok(Finalizing { communicator: self, start: Instant::now() })
+    }
+
+    fn start_finalizing(&mut self, operation: &'static str) -> Result<()> {
+        group::expect_none(operation)?;
+        let using = Using::begin(&*self.shared, operation)?;
+        let started = if self.shared.is_owned() { self.shared.start_finalizing() } else { Ok(()) };
+        if started.is_ok() {
+            self.shared.set_finalized();
+        }
+        drop(using);
+        self.shared.ended_by_timeout(started)
+    }
+}
+
+impl Future for Finalizing<'_> {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        const OPERATION: &str = "Communicator::start_finalize";
+        let shared = &*self.communicator.shared;
+        let state = Using::begin_to_end(shared, OPERATION).and_then(|using| {
+            let is_settled = using.shared().is_settled()?;
+            let waited = self.start.elapsed();
+            if !is_settled && shared.timeout.is_some_and(|timeout| waited > timeout) {
+                return Err(shared.timed_out(OPERATION, "Communicator::finalize".into(), waited));
+            }
+            Ok(is_settled)
+        });
+        match shared.ended_by_timeout(state) {
+            Ok(true) => Poll::Ready(Ok(())),
+            Ok(false) => {
+                wake::later(context.waker().clone());
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl fmt::Debug for Finalizing<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Finalizing({:?}, for {:?})", self.communicator, self.start.elapsed())
+    }
+}

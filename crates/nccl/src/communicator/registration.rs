@@ -1,0 +1,366 @@
+//! Memory that is registered with a communicator.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::{fmt, mem};
+
+use curium_driver::extend::{contain, dropping, leak, refuse_wait};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Argument, Driver, LeakedMemory};
+use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+use parking_lot::Mutex;
+
+use super::Communicator;
+use super::shared::{Output, Shared, entered};
+use super::using::Using;
+use crate::error::{ArgumentError, Error, Result, Returned};
+use crate::group;
+use crate::operation::Operation;
+use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
+use curium_driver::sys::call;
+
+/// Memory that is registered with a communicator: NCCL may transfer it without a copy.
+///
+/// It owns the memory, which is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the
+/// memory have completed, and deregisters it. If a graph captured an operation on the memory, both last until the graph is dropped.
+///
+/// ```
+/// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
+/// # let nccl = curium_sim_libraries::nccl();
+/// # let context = driver.device(0)?.primary_context()?;
+/// use curium_memory::DeviceBuffer;
+/// use curium_nccl::{Communicator, Reduction, UniqueId};
+///
+/// let stream = context.stream()?;
+/// let mut rank = Communicator::new(&nccl, &context, UniqueId::new(&nccl)?, 0, 1)?;
+/// let gradients = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1024, nccl.memory())?;
+/// let mut gradients = rank.register(gradients)?;
+/// rank.all_reduce_in_place(&stream, &mut gradients, Reduction::Average)?;
+/// let gradients = gradients.into_inner()?;
+/// assert_eq!(gradients.to_vec()?, [0.0; 1024]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RegisteredBuffer<B: AsDeviceSliceMut + Send + 'static> {
+    /// `None` once it was taken out.
+    memory: Option<B>,
+    registration: Arc<Registration>,
+}
+
+/// The registration of memory, which graphs share.
+pub(crate) struct Registration {
+    shared: Arc<Shared>,
+    kind: Kind,
+    handle: Output<c_void>,
+    address: u64,
+    bytes: usize,
+    has_ended: AtomicBool,
+    /// The memory of a buffer that was dropped while a graph used it. Dropped after the registration has ended.
+    memory: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Buffer,
+    Window,
+}
+
+/// The result of an attempt to end a registration.
+enum Release {
+    Ended,
+    /// A graph uses the memory.
+    Shared,
+}
+
+impl Kind {
+    fn operation(self) -> &'static str {
+        match self {
+            Self::Buffer => "Communicator::register",
+            Self::Window => "Communicator::register_window",
+        }
+    }
+}
+
+impl Communicator {
+    /// Registers memory of this rank. NCCL uses the registration where the connection of the ranks and the kind of memory allow it; memory
+    /// of [`Nccl::memory`](crate::Nccl::memory) suits all connections.
+    ///
+    /// Requires NCCL 2.19. CUDA: `ncclCommRegister`, `ncclCommDeregister`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the memory with [`Error::Argument`] if it is empty or on another device, with [`Error::Missing`] if NCCL is older, or with
+    /// an error of NCCL.
+    #[doc(alias = "ncclCommRegister")]
+    #[doc(alias = "ncclCommDeregister")]
+    pub fn register<B: AsDeviceSliceMut + Send + 'static>(
+        &mut self,
+        memory: B,
+    ) -> Result<RegisteredBuffer<B>, Returned<B>> {
+        self.registered(Kind::Buffer, memory)
+    }
+
+    /// Registers memory as a symmetric window, which the operations of all ranks access directly. Every rank registers a window of the same
+    /// size.
+    ///
+    /// Requires NCCL 2.27, and memory of [`Nccl::memory`](crate::Nccl::memory). CUDA: `ncclCommWindowRegister`,
+    /// `ncclCommWindowDeregister`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Communicator::register`], and [`Error::Argument`] if the address is not a multiple of 4096 bytes.
+    #[doc(alias = "ncclCommWindowRegister")]
+    #[doc(alias = "ncclCommWindowDeregister")]
+    pub fn register_window<B: AsDeviceSliceMut + Send + 'static>(
+        &mut self,
+        memory: B,
+    ) -> Result<RegisteredBuffer<B>, Returned<B>> {
+        self.registered(Kind::Window, memory)
+    }
+
+    fn registered<B: AsDeviceSliceMut + Send + 'static>(
+        &mut self,
+        kind: Kind,
+        mut memory: B,
+    ) -> Result<RegisteredBuffer<B>, Returned<B>> {
+        let registered = self.start_registration(kind, &memory.as_device_slice_mut());
+        match self.shared.ended_by_timeout(registered) {
+            Ok(registration) => Ok(RegisteredBuffer { memory: Some(memory), registration }),
+            Err(error) => Err(Returned { value: memory, error }),
+        }
+    }
+
+    fn start_registration<T>(&mut self, kind: Kind, memory: &DeviceSliceMut<'_, T>) -> Result<Arc<Registration>> {
+        let operation = kind.operation();
+        group::expect_none(operation)?;
+        refuse_wait(operation)?;
+        self.expect_device(operation, memory.stream())?;
+        let (address, bytes) = (memory.as_pointer().as_raw(), memory.byte_len());
+        if bytes == 0 {
+            return Err(ArgumentError::refused(operation, "the memory is empty"));
+        }
+        if kind == Kind::Window && !address.is_multiple_of(NCCL_WIN_REQUIRED_ALIGNMENT.into()) {
+            let problem = format!(
+                "the address is no multiple of {NCCL_WIN_REQUIRED_ALIGNMENT} bytes ({address:#x}); allocate the memory with Nccl::memory"
+            );
+            return Err(ArgumentError::refused(operation, problem));
+        }
+        let handle = start(&self.shared, kind, address, bytes)?;
+        let registration = Arc::new(Registration {
+            shared: Arc::clone(&self.shared),
+            kind,
+            handle,
+            address,
+            bytes,
+            has_ended: AtomicBool::new(false),
+            memory: Mutex::new(None),
+        });
+        let mut registrations = self.shared.registrations.lock();
+        registrations.retain(|known| known.strong_count() > 0);
+        registrations.push(Arc::downgrade(&registration));
+        Ok(registration)
+    }
+}
+
+/// Registers memory, which is live until the registration has ended.
+fn start(shared: &Shared, kind: Kind, address: u64, bytes: usize) -> Result<Output<c_void>> {
+    let operation = kind.operation();
+    let using = Using::begin(shared, operation)?;
+    let (api, raw, handle) = (shared.api(), using.raw(), Output::new());
+    let memory = std::ptr::without_provenance_mut(address as usize);
+    let registered = entered(&shared.context, || match kind {
+        // SAFETY: the communicator is in use, the memory is live and of its device, and the place is valid for writes.
+        Kind::Buffer => unsafe { call!(api, ncclCommRegister(raw, memory, bytes, handle.as_ptr())) },
+        Kind::Window => {
+            let flags = NCCL_WIN_COLL_SYMMETRIC.cast_signed();
+            // SAFETY: as above; the place lives until the call has completed.
+            unsafe { call!(api, ncclCommWindowRegister(raw, memory, bytes, handle.as_ptr().cast(), flags)) }
+        }
+    });
+    match registered.and_then(|()| shared.settle(operation)) {
+        Ok(()) => Ok(handle),
+        Err(error) => {
+            // A non-blocking call may write it later.
+            mem::forget(handle);
+            Err(error)
+        }
+    }
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
+    /// Waits until the accesses to the memory have completed, deregisters it, and returns it.
+    ///
+    /// Waits as [`Communicator::synchronize`] does. If the communicator was aborted, NCCL has ended the registration.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Argument`] if a graph uses the memory, which is freed with the graph then. [`Error::Timeout`], or an error of NCCL or of
+    /// the driver; memory that may still be in use is leaked.
+    pub fn into_inner(mut self) -> Result<B> {
+        const OPERATION: &str = "RegisteredBuffer::into_inner";
+        refuse_wait(OPERATION)?;
+        let Some(mut memory) = self.memory.take() else { unreachable!("the memory is taken out once") };
+        match self.registration.release(&mut memory) {
+            Ok(Release::Ended) => Ok(memory),
+            Ok(Release::Shared) => {
+                self.registration.keep(memory);
+                Err(ArgumentError::refused(OPERATION, "a graph uses the memory; drop the graph first"))
+            }
+            Err(error) => {
+                self.registration.drop_if_unused(memory, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn memory(&self) -> &B {
+        let Some(memory) = &self.memory else { unreachable!("the memory is taken out at the end") };
+        memory
+    }
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSlice for RegisteredBuffer<B> {
+    type Element = B::Element;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, B::Element> {
+        self.memory().as_device_slice()
+    }
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> AsDeviceSliceMut for RegisteredBuffer<B> {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, B::Element> {
+        let Some(memory) = &mut self.memory else { unreachable!("the memory is taken out at the end") };
+        memory.as_device_slice_mut()
+    }
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
+    fn drop(&mut self) {
+        let Some(mut memory) = self.memory.take() else { return };
+        match dropping(|| self.registration.release(&mut memory)) {
+            Some(Ok(Release::Shared)) => self.registration.keep(memory),
+            Some(Err(error)) => {
+                contain(|| tracing::error!(%error, "memory could not be deregistered"));
+                self.registration.drop_if_unused(memory, &error);
+            }
+            Some(Ok(Release::Ended)) | None => {}
+        }
+    }
+}
+
+impl Registration {
+    /// Waits for the accesses to the memory, and ends the registration unless a graph shares it.
+    fn release<B: AsDeviceSliceMut>(self: &Arc<Self>, memory: &mut B) -> Result<Release> {
+        let waited = self.wait(memory);
+        // In a group of this thread, the communicator is in use.
+        let waited = if group::is_open() { waited } else { self.shared.ended_by_timeout(waited) };
+        waited?;
+        if Arc::strong_count(self) > 1 {
+            return Ok(Release::Shared);
+        }
+        self.end()?;
+        Ok(Release::Ended)
+    }
+
+    /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
+    fn wait<B: AsDeviceSliceMut>(&self, memory: &mut B) -> Result<()> {
+        const OPERATION: &str = "RegisteredBuffer::into_inner";
+        let Ok(_using) = Using::begin_to_end(&*self.shared, OPERATION) else { return Ok(()) };
+        let mut view = memory.as_device_slice_mut();
+        let stream = view.stream().clone();
+        let mut guard = AccessGuard::new(&stream)?;
+        // SAFETY: no operation is enqueued.
+        unsafe { Argument::<&mut [B::Element]>::bind(&mut view, &mut guard) }?;
+        drop(guard);
+        self.shared.wait(OPERATION, &stream)
+    }
+
+    /// Deregisters the memory. Does nothing if that was done, or the communicator has ended.
+    fn end(&self) -> Result<()> {
+        const OPERATION: &str = "RegisteredBuffer::into_inner";
+        if self.has_ended.swap(true, Relaxed) {
+            return Ok(());
+        }
+        let Ok(using) = Using::begin_to_end(&*self.shared, OPERATION) else { return Ok(()) };
+        let (api, raw, handle) = (self.shared.api(), using.raw(), self.handle.get());
+        // NCCL returns no handle if registrations are turned off.
+        if handle.is_null() {
+            return Ok(());
+        }
+        entered(&self.shared.context, || match self.kind {
+            // SAFETY: the communicator is in use, and the handle is deregistered here once.
+            Kind::Buffer => unsafe { call!(api, ncclCommDeregister(raw, handle)) },
+            // SAFETY: as above.
+            Kind::Window => unsafe { call!(api, ncclCommWindowDeregister(raw, handle.cast())) },
+        })?;
+        self.shared.settle(OPERATION)
+    }
+
+    /// Keeps the memory until the last graph has ended.
+    fn keep(&self, memory: impl Any + Send) {
+        *self.memory.lock() = Some(Box::new(memory));
+    }
+
+    /// Drops the memory if the communicator has ended, and leaks it otherwise: NCCL may still use it.
+    #[cold]
+    fn drop_if_unused<B>(&self, memory: B, error: &Error) {
+        self.has_ended.store(true, Relaxed);
+        if !self.shared.has_ended() {
+            mem::forget(memory);
+            self.report_leak(error);
+        }
+    }
+
+    #[cold]
+    fn report_leak(&self, error: &Error) {
+        let driver: &Driver = self.shared.context.driver();
+        let error = curium_driver::Error::argument("RegisteredBuffer::drop", error.to_string());
+        leak(driver, LeakedMemory::new(1, self.bytes as u64), &error);
+    }
+
+    fn overlaps(&self, (address, bytes): (u64, usize)) -> bool {
+        address < self.address + self.bytes as u64 && self.address < address + bytes as u64
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = dropping(|| self.end())
+            && let Some(memory) = self.memory.get_mut().take()
+        {
+            mem::forget(memory);
+            self.report_leak(&error);
+        }
+    }
+}
+
+impl Shared {
+    /// Makes the graph of a captured operation keep the communicator, and the registrations of its memory.
+    #[inline]
+    pub(crate) fn keep(self: &Arc<Self>, guard: &AccessGuard<'_>, operation: &Operation<'_>) {
+        if guard.is_captured() {
+            self.keep_captured(guard, operation);
+        }
+    }
+
+    #[cold]
+    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, operation: &Operation<'_>) {
+        guard.keep(self);
+        let known: Vec<_> = self.registrations.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
+        let used = known.iter().filter(|known| operation.ranges().any(|range| known.overlaps(range)));
+        used.for_each(|registration| guard.keep(registration));
+    }
+}
+
+impl<B: AsDeviceSliceMut + Send + 'static> fmt::Debug for RegisteredBuffer<B> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "RegisteredBuffer({:?})", self.registration)
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} bytes at {:#x}, {:?}", self.bytes, self.address, self.kind)
+    }
+}
