@@ -1,13 +1,24 @@
 //! A driver whose launches and updates do nothing, so that a benchmark measures only the code around them.
 
 use std::ffi::{c_uint, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use curium_driver::Driver;
-use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream};
+use curium_driver::sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream,
+};
+use curium_driver::{Context, Driver};
 use curium_sim::{Config, Simulator};
 
 /// The device memory in bytes: valgrind cannot reserve the address range of a whole device.
 const MEMORY: u64 = 1 << 24;
+
+/// The context that is current on every thread, or null before [`assume_current`].
+static CURRENT: AtomicPtr<CUctx_st> = AtomicPtr::new(ptr::null_mut());
+
+/// The simulator's own `cuCtxGetCurrent`.
+static GET_CURRENT: OnceLock<unsafe extern "C" fn(*mut CUcontext) -> CUresult> = OnceLock::new();
 
 /// Returns a new simulator with `cuLaunchKernel`, `cuGraphLaunch`, `cuGraphExecKernelNodeSetParams_v2` and the
 /// functions for stream waits replaced by functions that return success.
@@ -24,8 +35,28 @@ pub fn idle_driver() -> Driver {
     api.cuGraphExecKernelNodeSetParams_v2 = Some(update_nothing);
     api.cuEventRecord = Some(record_nothing);
     api.cuStreamWaitEvent = Some(wait_for_nothing);
+    if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
+        GET_CURRENT.get_or_init(|| get);
+    }
     // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
+}
+
+/// Makes `cuCtxGetCurrent` of idle drivers return `context` on every thread, without the simulator's look-up.
+pub fn assume_current(context: &Context) {
+    CURRENT.store(context.as_raw(), Relaxed);
+}
+
+unsafe extern "C" fn get_current(place: *mut CUcontext) -> CUresult {
+    let current = CURRENT.load(Relaxed);
+    if current.is_null() {
+        let Some(get) = GET_CURRENT.get() else { return CUresult::CUDA_ERROR_NOT_INITIALIZED };
+        // SAFETY: as the caller guarantees.
+        return unsafe { get(place) };
+    }
+    // SAFETY: the caller passes a place for the context.
+    unsafe { place.write(current) };
+    CUresult::CUDA_SUCCESS
 }
 
 unsafe extern "C" fn launch_nothing(

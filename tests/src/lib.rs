@@ -31,11 +31,12 @@ pub use self::during::{During, assert_reentrant};
 pub use self::fork::in_fork;
 pub use self::fused::Fused;
 pub use self::gate::Gate;
-pub use self::idle_driver::idle_driver;
+pub use self::idle_driver::{assume_current, idle_driver};
 #[cfg(unix)]
 pub use self::own_process::beside_a_process_that_is_killed;
 pub use self::own_process::{
-    in_new_process, in_own_process, outcome_of_new_process, own_program, with_output_of_new_process,
+    in_new_process, in_own_process, outcome_of_new_process, outcomes_of_processes, own_program,
+    with_output_of_new_process,
 };
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};

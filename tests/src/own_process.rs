@@ -75,6 +75,35 @@ pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) 
     if ended && output.status.success() { Ok(written) } else { Err(written) }
 }
 
+/// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and `input`. Returns for each
+/// process whether it succeeded, and its standard output and standard error.
+///
+/// # Panics
+///
+/// Panics if no process can be started.
+pub fn outcomes_of_processes(
+    name: &str,
+    count: usize,
+    input: &str,
+    test: impl FnOnce(usize, &str),
+) -> Vec<(bool, String)> {
+    if OtherProcess::is_this(name) {
+        let given = std::env::var(INPUT).expect("the process was given an input");
+        let (number, input) = given.split_once(' ').expect("it is a number and the rest");
+        test(number.parse().expect("it is a number"), input);
+        std::process::exit(0);
+    }
+    let start = |number: usize| OtherProcess::start_with(name, Stdio::null(), &[(INPUT, &format!("{number} {input}"))]);
+    let processes: Vec<_> = (0..count).map(start).collect();
+    let outcome = |mut process: OtherProcess| {
+        let ended = process.wait();
+        let output = process.child.wait_with_output().expect("a child that has ended can be waited for");
+        let text = [output.stdout, output.stderr].concat();
+        (ended && output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    };
+    processes.into_iter().map(outcome).collect()
+}
+
 /// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary
 /// point when `this` has returned. The other process finds the identifier of this one in
 /// [`std::os::unix::process::parent_id`].

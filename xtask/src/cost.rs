@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo;
 
-/// The counted programs: the same calls as in C and through Curium, and allocations from memory that is kept.
-const EXAMPLES: [&str; 2] = ["call_cost", "allocation_cost"];
+/// The counted programs: the same calls as in C and through Curium, allocations from memory that is kept, and collectives.
+const EXAMPLES: [&str; 3] = ["call_cost", "allocation_cost", "collective_cost"];
 
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
@@ -65,6 +65,20 @@ const COSTS: &[Cost] = &[
         base: "cache_allocations",
         counted: "buffer_allocations",
         bound: 168,
+    },
+    Cost {
+        what: "all-reduce of NCCL, beyond C's",
+        example: EXAMPLES[2],
+        base: "c_all_reduces",
+        counted: "curium_all_reduces",
+        bound: 390,
+    },
+    Cost {
+        what: "group of one all-reduce, beyond C's",
+        example: EXAMPLES[2],
+        base: "c_groups",
+        counted: "curium_groups",
+        bound: 1_760,
     },
 ];
 

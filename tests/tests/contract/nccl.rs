@@ -6,12 +6,18 @@ mod communicator;
 mod disagreement;
 mod failure;
 mod group;
+mod lifecycle;
+mod order;
+#[cfg(unix)]
+mod processes;
+mod registration;
 mod scale;
 
 use std::thread;
 
 use curium_driver::{Context, Driver, Stream};
 use curium_memory::DeviceBuffer;
+use curium_nccl::sys::Api;
 use curium_nccl::{Communicator, CommunicatorOptions, Element, Nccl, UniqueId};
 use curium_sim::Config;
 use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
@@ -21,6 +27,12 @@ const MAX_RANKS: usize = 8;
 
 fn nccl() -> Nccl {
     if uses_cuda() { Nccl::load().expect("CURIUM_TEST_DRIVER=cuda needs NCCL") } else { curium_sim_libraries::nccl() }
+}
+
+/// Returns the functions of the library for simulated devices, of which a test removes some.
+fn simulated_functions() -> Api {
+    // SAFETY: the table consists of pointers to functions.
+    unsafe { std::ptr::read(curium_sim_libraries::nccl().api()) }
 }
 
 /// One rank of a test, on a thread of its own.

@@ -1,9 +1,14 @@
 //! Collectives and transfers compute what their definitions say, on all ranks.
 
 use curium_memory::DeviceBuffer;
-use curium_nccl::{Error, Operation, Reduction};
+use curium_nccl::{Communicator, Error, LibraryVersion, Nccl, Operation, Reduction, UniqueId};
+use curium_sim::Config;
+use curium_tests::on_simulator;
 
-use super::{Rank, on_ranks};
+use super::{Rank, context, nccl, on_ranks, simulated_functions};
+
+/// The version that introduced elements of 8 bits with an exponent.
+const FLOAT8_SINCE: LibraryVersion = LibraryVersion { major: 2, minor: 24, patch: 0 };
 
 const LEN: usize = 1000;
 
@@ -185,17 +190,45 @@ fn sixteen_bit_numbers_are_reduced() {
 }
 
 #[test]
-fn operation_waits_for_accesses_on_other_streams_and_later_ones_wait_for_it() {
+fn eight_bit_numbers_with_an_exponent_are_reduced() {
+    use float8::{F8E4M3, F8E5M2};
     on_ranks(2, |rank: &mut Rank| {
-        let other = rank.communicator.context().stream().expect("there is a stream");
-        // The buffer's own stream is the other one: accesses on its own stream need no record.
-        let mut memory = DeviceBuffer::<f32>::zeroed(&other, LEN).expect("memory suffices");
-        for round in 1..=20 {
-            memory.as_slice_mut().fill_on(&other, round as f32).expect("the fill is enqueued");
-            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-            let sum = memory.as_slice().to_vec_on(&other).expect("it can be read");
-            assert_eq!(sum, [(round * rank.size()) as f32; LEN]);
+        let (size, has_them) = (rank.size() as f32, nccl().version() >= FLOAT8_SINCE);
+        let mut memory = rank.buffer(&[F8E4M3::from_f32(1.5); 9]);
+        let reduced = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        if !has_them {
+            return assert!(matches!(reduced, Err(Error::Argument(_))), "{reduced:?}");
         }
+        reduced.expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [F8E4M3::from_f32(1.5 * size); 9]);
+        let mut memory = rank.buffer(&[F8E5M2::from_f32(rank.rank() as f32); 9]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [F8E5M2::from_f32(size - 1.0); 9]);
+    });
+}
+
+#[test]
+fn eight_bit_numbers_are_refused_by_name_with_an_older_library() {
+    unsafe extern "C" fn old_version(version: *mut std::ffi::c_int) -> curium_nccl::sys::ncclResult_t {
+        // SAFETY: the caller passes a place for the version.
+        unsafe { version.write(22005) };
+        curium_nccl::sys::ncclResult_t::ncclSuccess
+    }
+    on_simulator(Config::new(), |driver, _| {
+        let mut api = simulated_functions();
+        api.ncclGetVersion = Some(old_version);
+        // SAFETY: the functions are those of the library for simulated devices, which has more elements.
+        let old = unsafe { Nccl::from_api(api) }.expect("it reports a version");
+        let context = context(driver.driver(), 0);
+        let stream = context.stream().expect("there is a stream");
+        let id = UniqueId::new(&old).expect("it is simulated");
+        let mut rank = Communicator::new(&old, &context, id, 0, 1).expect("there is one rank");
+        let mut memory = DeviceBuffer::<float8::F8E4M3>::zeroed(&stream, 4).expect("memory suffices");
+        let refused = rank.all_reduce_in_place(&stream, &mut memory, Reduction::Sum).expect_err("it is too old");
+        let expected = "all_reduce: elements of ncclFloat8e4m3 need NCCL 2.24 (this is 2.20.5)";
+        assert_eq!(refused.to_string(), expected);
+        let grouped = old.group(|group| group.enqueue(&mut rank, &stream, Operation::broadcast(&mut memory, 0)));
+        assert_eq!(grouped.expect_err("it is too old").to_string(), expected.replace("all_reduce", "broadcast"));
     });
 }
 

@@ -1,0 +1,174 @@
+//! Enqueues all-reduces as a C program does or through Curium, with a driver and a library whose functions do nothing:
+//! `cargo xtask cost` counts the instructions of both.
+//!
+//! Usage: `collective_cost MODE COUNT`. A mode is the name of the function that is counted.
+
+use std::error::Error;
+use std::ffi::{c_int, c_void};
+use std::hint::black_box;
+
+use curium_driver::sys::FunctionTable as _;
+use curium_driver::{Context, Stream};
+use curium_memory::DeviceBuffer;
+use curium_nccl::sys::{Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
+use curium_nccl::{Communicator, Nccl, Operation, Reduction, Result};
+use curium_tests::{assume_current, idle_driver};
+
+const COUNT: usize = 256;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [mode, count] = arguments.as_slice() else { return Err("usage: collective_cost MODE COUNT".into()) };
+    let (driver, count) = (idle_driver(), count.parse()?);
+    let context = driver.device(0)?.primary_context()?;
+    // The C functions need a current context, and Curium's then switch none.
+    context.set_current()?;
+    assume_current(&context);
+    let (stream, mut communicator) = (context.stream()?, idle_communicator(&context)?);
+    let mut memory = DeviceBuffer::<f32>::zeroed(&stream, COUNT)?;
+    match mode.as_str() {
+        "curium_all_reduces" => Ok(curium_all_reduces(&mut communicator, &stream, &mut memory, count)?),
+        "curium_groups" => Ok(curium_groups(&mut communicator, &stream, &mut memory, count)?),
+        "c_all_reduces" | "c_groups" => {
+            let (raw, api) = (communicator.as_raw()?, communicator.library().api());
+            let address = std::ptr::without_provenance_mut(memory.as_pointer().as_raw() as usize);
+            let counted = if mode == "c_groups" { c_groups } else { c_all_reduces };
+            counted(api, address, raw, stream.as_raw().cast(), count).map_err(|code| format!("{code:?}").into())
+        }
+        other => Err(format!("there is no mode {other}").into()),
+    }
+}
+
+/// Returns a communicator of a library whose functions do nothing.
+fn idle_communicator(context: &Context) -> Result<Communicator> {
+    let mut api = Api::EMPTY;
+    api.ncclGetVersion = Some(version);
+    api.ncclCommUserRank = Some(zero);
+    api.ncclCommCount = Some(one);
+    api.ncclAllReduce = Some(reduce_nothing);
+    api.ncclGroupStart = Some(group_nothing);
+    api.ncclGroupEnd = Some(group_nothing);
+    // SAFETY: the functions have the types of NCCL's, and live as long as the program.
+    let library = unsafe { Nccl::from_api(api) }?;
+    // SAFETY: the functions of the library do not use the communicator.
+    unsafe { Communicator::from_raw(&library, context, std::ptr::dangling_mut()) }
+}
+
+/// Enqueues as a C program does: the call, and a check of its result.
+#[inline(never)]
+fn c_all_reduces(
+    api: &Api,
+    memory: *mut c_void,
+    communicator: ncclComm_t,
+    stream: cudaStream_t,
+    count: u64,
+) -> Result<(), ncclResult_t> {
+    for _ in 0..count {
+        c_all_reduce(black_box(api), black_box(memory), black_box(communicator), black_box(stream))?;
+    }
+    Ok(())
+}
+
+/// Enqueues two operations in a group as a C program does.
+#[inline(never)]
+fn c_groups(
+    api: &Api,
+    memory: *mut c_void,
+    communicator: ncclComm_t,
+    stream: cudaStream_t,
+    count: u64,
+) -> Result<(), ncclResult_t> {
+    for _ in 0..count {
+        let api = black_box(api);
+        // SAFETY: the function is there, and does nothing.
+        checked(unsafe { api.ncclGroupStart.unwrap_unchecked()() })?;
+        c_all_reduce(api, black_box(memory), black_box(communicator), black_box(stream))?;
+        // SAFETY: as above.
+        checked(unsafe { api.ncclGroupEnd.unwrap_unchecked()() })?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn c_all_reduce(
+    api: &Api,
+    memory: *mut c_void,
+    communicator: ncclComm_t,
+    stream: cudaStream_t,
+) -> Result<(), ncclResult_t> {
+    // SAFETY: `idle_communicator` has put a function there.
+    let all_reduce = unsafe { api.ncclAllReduce.unwrap_unchecked() };
+    let (element, operator) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);
+    // SAFETY: the function does nothing.
+    checked(unsafe { all_reduce(memory, memory, COUNT, element, operator, communicator, stream) })
+}
+
+#[inline(always)]
+fn checked(code: ncclResult_t) -> Result<(), ncclResult_t> {
+    if code == ncclResult_t::ncclSuccess { Ok(()) } else { Err(code) }
+}
+
+#[inline(never)]
+fn curium_all_reduces(
+    communicator: &mut Communicator,
+    stream: &Stream,
+    memory: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> Result<()> {
+    for _ in 0..count {
+        let (communicator, stream) = (black_box(&mut *communicator), black_box(stream));
+        communicator.all_reduce_in_place(stream, black_box(&mut *memory), Reduction::Sum)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_groups(
+    communicator: &mut Communicator,
+    stream: &Stream,
+    memory: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> Result<()> {
+    let library = communicator.library().clone();
+    for _ in 0..count {
+        let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
+        black_box(&library).group(|group| {
+            group.enqueue(communicator, black_box(stream), Operation::all_reduce_in_place(memory, Reduction::Sum))
+        })?;
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn version(version: *mut c_int) -> ncclResult_t {
+    // SAFETY: the caller passes a place for the version.
+    unsafe { version.write(23203) };
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn zero(_: ncclComm_t, number: *mut c_int) -> ncclResult_t {
+    // SAFETY: the caller passes a place for the number.
+    unsafe { number.write(0) };
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn one(_: ncclComm_t, number: *mut c_int) -> ncclResult_t {
+    // SAFETY: the caller passes a place for the number.
+    unsafe { number.write(1) };
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn reduce_nothing(
+    _: *const c_void,
+    _: *mut c_void,
+    _: usize,
+    _: ncclDataType_t,
+    _: ncclRedOp_t,
+    _: ncclComm_t,
+    _: cudaStream_t,
+) -> ncclResult_t {
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn group_nothing() -> ncclResult_t {
+    ncclResult_t::ncclSuccess
+}

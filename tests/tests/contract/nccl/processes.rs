@@ -1,0 +1,230 @@
+//! Ranks that are processes: on the simulator with a simulator each, and with `CURIUM_TEST_DRIVER=cuda` on this machine's devices.
+
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use curium_driver::{Driver, Graph};
+use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, Rendezvous, UniqueId};
+use curium_sim::{Config, Simulator};
+use curium_tests::{outcomes_of_processes, uses_cuda};
+
+use super::{MAX_RANKS, Rank, context, nccl};
+
+/// A time limit that only a process that hangs reaches.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Returns the number of ranks: as many as this machine has devices, on its driver.
+fn ranks(count: usize) -> usize {
+    if !uses_cuda() {
+        return count;
+    }
+    let driver = Driver::load().expect("there is a driver");
+    driver.devices().expect("there are devices").len().min(count).min(MAX_RANKS)
+}
+
+/// Runs each of `count` ranks in a process of its own, and returns the outcomes.
+fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool, String)> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let input = format!("{count} {}", listener.expect("there is a free port").port());
+    outcomes_of_processes(name, count, &input, |rank, input| test(meet(rank, input, |device| device)))
+}
+
+/// Creates the rank of this process on a device.
+fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> Rank {
+    let (mut rendezvous, context) = place(rank, input, device);
+    let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
+    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect("the ranks meet");
+    Rank { communicator, stream: context.stream().expect("there is a stream") }
+}
+
+fn place(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> (Rendezvous, curium_driver::Context) {
+    let (count, port) = input.split_once(' ').expect("it is a number of ranks and a port");
+    let count = count.parse().expect("it is a number");
+    let driver = if uses_cuda() {
+        Driver::load().expect("there is a driver")
+    } else {
+        let config = Config::new().with_devices(u32::try_from(count).expect("there are few"));
+        Simulator::new(config).expect("it can be made").driver().expect("it starts")
+    };
+    let rendezvous = Rendezvous::new(rank, count, "127.0.0.1", port.parse().expect("it is a port"));
+    (rendezvous.expect("the rank is in range"), context(&driver, device(rank)))
+}
+
+#[track_caller]
+fn expect_success(outcomes: &[(bool, String)]) {
+    for (rank, (success, output)) in outcomes.iter().enumerate() {
+        assert!(success, "rank {rank}:\n{output}");
+    }
+}
+
+#[test]
+fn eight_processes_run_all_operations() {
+    const LEN: usize = 300;
+    let outcomes = on_processes("nccl::processes::eight_processes_run_all_operations", ranks(8), |mut rank| {
+        let (own, size) = (rank.rank(), rank.size());
+        let all: Vec<u32> = (0..size).flat_map(|rank| [rank as u32; LEN]).collect();
+        let sum = (0..size as u32).sum::<u32>();
+        let (source, mut target) = (rank.buffer(&[own as u32; LEN]), rank.zeroed::<u32>(LEN));
+        let (mut whole, mut exchanged) = (rank.zeroed::<u32>(LEN * size), rank.zeroed::<u32>(LEN * size));
+        let mut own_copy = rank.zeroed::<u32>(LEN);
+        let Rank { communicator, stream } = &mut rank;
+
+        communicator.all_reduce(stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
+        communicator.all_gather(stream, &source, &mut whole).expect("it is enqueued");
+        assert_eq!(whole.to_vec().expect("it can be read"), all);
+        communicator.reduce_scatter(stream, &whole, &mut target, Reduction::Max).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), [own as u32; LEN]);
+        communicator.broadcast(stream, &mut target, size - 1).expect("it is enqueued");
+        assert_eq!(target.to_vec().expect("it can be read"), [size as u32 - 1; LEN]);
+        communicator.enqueue(stream, Operation::all_to_all(&whole, &mut exchanged)).expect("it is enqueued");
+        let expected: Vec<u32> = (0..size).flat_map(|_| [own as u32; LEN]).collect();
+        assert_eq!(exchanged.to_vec().expect("it can be read"), expected);
+
+        // In a ring, and to the rank itself.
+        let (next, previous) = ((own + 1) % size, (own + size - 1) % size);
+        let grouped = nccl().group(|group| {
+            group.enqueue(communicator, stream, Operation::send(&source, next))?;
+            group.enqueue(communicator, stream, Operation::receive(&mut target, previous))?;
+            group.enqueue(communicator, stream, Operation::send(&source, own))?;
+            group.enqueue(communicator, stream, Operation::receive(&mut own_copy, own))
+        });
+        grouped.expect("the group is started");
+        assert_eq!(target.to_vec().expect("it can be read"), [previous as u32; LEN]);
+        assert_eq!(own_copy.to_vec().expect("it can be read"), [own as u32; LEN]);
+
+        let mut half = communicator.split(Some(own as u32 % 2), 0).expect("every rank splits").expect("it has a color");
+        half.all_reduce(stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        let sum_of_half: u32 = (0..size as u32).filter(|rank| rank % 2 == own as u32 % 2).sum();
+        assert_eq!(target.to_vec().expect("it can be read"), [sum_of_half; LEN]);
+        half.close().expect("all ranks have finished");
+
+        let graph = Graph::capture(&communicator.context().clone(), |scope| {
+            communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
+        });
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        for _ in 0..20 {
+            executable.launch(stream).expect("it can be launched");
+        }
+        assert_eq!(target.to_vec().expect("it can be read"), [sum; LEN]);
+        drop(executable);
+        rank.close();
+    });
+    expect_success(&outcomes);
+}
+
+#[test]
+fn process_that_dies_is_named_on_every_other_rank() {
+    if uses_cuda() {
+        return;
+    }
+    for dead in [0, 2] {
+        let name = "nccl::processes::process_that_dies_is_named_on_every_other_rank";
+        let outcomes = on_dead_processes(name, dead);
+        for (rank, (success, output)) in outcomes.iter().enumerate() {
+            assert_eq!(*success, rank != dead, "rank {rank}:\n{output}");
+        }
+    }
+}
+
+fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let input = format!("{dead} 4 {}", listener.expect("there is a free port").port());
+    outcomes_of_processes(name, 4, &input, |rank, input| {
+        let (dead, input) = input.split_once(' ').expect("it is a rank and the rest");
+        let dead: usize = dead.parse().expect("it is a rank");
+        let mut rank = meet(rank, input, |device| device);
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.synchronize(&rank.stream).expect("all ranks live");
+        if rank.rank() == dead {
+            // The others have the result by then.
+            std::thread::sleep(Duration::from_secs(1));
+            std::process::abort();
+        }
+        let start = Instant::now();
+        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let Err(Error::Call(error)) = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)) else {
+            panic!("a rank has died")
+        };
+        assert!(start.elapsed() < TIMEOUT / 2, "{:?}", start.elapsed());
+        assert_eq!(error.code, curium_nccl::sys::ncclResult_t::ncclRemoteError);
+        let text = error.to_string();
+        let expected =
+            if dead == 0 { "the process that created the identifier has ended" } else { "rank 2 has ended without" };
+        assert!(text.contains(expected), "{text}");
+        drop(rank);
+        assert_eq!(curium_sim_libraries::live_communicators(), 0);
+    })
+}
+
+#[test]
+fn ranks_of_several_processes_that_disagree_are_named() {
+    if uses_cuda() {
+        return;
+    }
+    let name = "nccl::processes::ranks_of_several_processes_that_disagree_are_named";
+    let outcomes = on_processes(name, 2, |mut rank| {
+        let mut memory = rank.zeroed::<f32>(8 + rank.rank());
+        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        let error = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)).expect_err("they disagree");
+        let text = error.to_string();
+        assert!(text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"), "{text}");
+    });
+    expect_success(&outcomes);
+}
+
+#[test]
+fn two_processes_on_one_device_are_refused() {
+    if uses_cuda() {
+        return;
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let input = format!("2 {}", listener.expect("there is a free port").port());
+    let name = "nccl::processes::two_processes_on_one_device_are_refused";
+    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
+        let (mut rendezvous, context) = place(rank, input, |_| 1);
+        let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
+        let error = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect_err("one device");
+        assert!(error.to_string().contains("duplicate GPU"), "{error}");
+    });
+    expect_success(&outcomes);
+}
+
+#[test]
+fn strangers_disturb_no_rank() {
+    if uses_cuda() {
+        return;
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    let input = format!("2 {}", listener.expect("there is a free port").port());
+    let name = "nccl::processes::strangers_disturb_no_rank";
+    let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
+        let (mut rendezvous, context) = place(rank, input, |device| device);
+        let id = UniqueId::exchanged(&nccl(), &mut rendezvous).expect("the ranks meet");
+        let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
+        let mut strangers = Vec::new();
+        for bytes in [&[0xff; 64][..], b"GET / HTTP/1.1\r\n\r\n", &[5, 0, 0, 0, 0], &[]] {
+            let mut stranger = TcpStream::connect(("127.0.0.1", port)).expect("the port is open");
+            stranger.write_all(bytes).expect("the connection is open");
+            strangers.push(stranger);
+        }
+        // An identifier with another secret reaches the process, which gives no answer.
+        if rank == 1 {
+            let mut wrong = *id.as_bytes();
+            wrong[24] ^= 1;
+            let refused = Communicator::new(&nccl(), &context, UniqueId::from_bytes(wrong), 1, 2);
+            assert!(refused.is_err(), "{refused:?}");
+        }
+        let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
+        let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options);
+        let communicator = communicator.expect("the ranks meet");
+        let mut rank = Rank { communicator, stream: context.stream().expect("there is a stream") };
+        let mut memory = rank.buffer(&[1_u8; 4]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        assert_eq!(memory.to_vec().expect("it can be read"), [2; 4]);
+        rank.close();
+    });
+    expect_success(&outcomes);
+}
