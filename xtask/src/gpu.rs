@@ -20,7 +20,7 @@ const TEST_PACKAGES: &[&str] = &["curium-tests"];
 const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
-const COUNTED: &[&str] = &["allocation_cost", "call_cost"];
+const COUNTED: &[&str] = &["allocation_cost", "call_cost", "collective_cost"];
 
 /// The maximum size of the archive.
 const LIMIT: u64 = 60 * 1024 * 1024;
@@ -223,6 +223,30 @@ mod tests {
         let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         assert!(log.contains("ran demo --device sim") && log.contains("ran info --device sim"), "{log}");
         assert!(text.contains("programs that failed: 0"), "{text}");
+    }
+
+    #[test]
+    fn script_runs_ranks_of_nccl_and_nothing_else_on_request() {
+        let tests = "test \"$*\" = nccl:: && echo 'test result: ok. 2 passed; 0 failed; 0 ignored; done'";
+        let programs = [
+            ("tests/contract", tests),
+            ("tests/graphics", "exit 1"),
+            ("examples/01_vector_add", "exit 1"),
+            ("examples/all_reduce", "true"),
+            ("examples/data_parallel", "true"),
+            ("bin/curium", "echo ran $*; test \"$1\" = run"),
+            ("path/nvidia-smi", "printf 'GPU 0\\nGPU 1\\n'"),
+        ];
+        let folder = bundle(&programs);
+        let (success, text) = run_bundle(&folder, &["--nccl"]);
+        assert!(success, "{text}");
+        assert_eq!(row(&text, "contract nccl"), ["2", "0", "ok"]);
+        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        let path = folder.path().join("examples").display().to_string();
+        for launched in ["2 -- PATH/all_reduce", "2 -- PATH/data_parallel", "4 -- PATH/data_parallel --device sim"] {
+            let line = format!("ran run --ranks {}", launched.replace("PATH", &path));
+            assert!(log.lines().any(|known| known == line), "{line}\n{log}");
+        }
     }
 
     #[test]

@@ -2,25 +2,39 @@
 //!
 //! One process per GPU: `curium run --ranks 2 -- target/release/examples/all_reduce`. An argument limits the size, as the power of two of
 //! the number of bytes; the default is 30, for 1 GiB.
+//!
+//! In each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
+//! measurement. The median of the ratios is printed with its standard error, which is derived from the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_driver::{Driver, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use curium_nccl::{Communicator, CommunicatorOptions, Exchange as _, Nccl, Reduction, Rendezvous};
 
-/// The number of rounds, of which the median counts. Each has both forms, one after the other.
-const ROUNDS: usize = 7;
+/// The time for which operations run before the first measurement: clocks rise, and NCCL connects the ranks.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// The rounds of a size that are left out.
+const FIRST_ROUNDS: usize = 2;
 
 /// The times of one call in seconds: on the host, and until it has completed.
 #[derive(Clone, Copy)]
 struct Times {
     host: f64,
     total: f64,
+}
+
+/// The communicator of this rank with its stream.
+struct Rank {
+    communicator: Communicator,
+    stream: Stream,
+    /// The memory with which the ranks meet.
+    meeting: DeviceBuffer<u32>,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,56 +44,96 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
     let (stream, nccl) = (context.stream()?, Nccl::load()?);
-    let mut communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+    let communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+    let mut rank = Rank { meeting: DeviceBuffer::zeroed(&stream, 1)?, communicator, stream };
     let is_first = rendezvous.rank() == 0;
     if is_first {
-        println!("{nccl:?}, {} ranks, {}", communicator.size(), context.device().name()?);
-        println!("   bytes | host ns: Curium,   C, ratio | GB/s: Curium,    C, ratio");
+        println!("{nccl:?}, {} ranks, {}", rank.communicator.size(), context.device().name()?);
+        println!("   bytes |  host ns: Curium,     C, ratio          |  GB/s: Curium,       C, ratio");
     }
+    rank.warm_up()?;
     for power in (10..=largest).step_by(2) {
-        let [curium, c] = measure(&mut communicator, &stream, 1 << power)?;
-        let bandwidth = |times: Times| (1_u64 << power) as f64 / times.total / 1e9;
+        let rounds = rank.measure(1 << power)?;
         if is_first {
-            let host = format!("{:15.0} {:5.0} {:6.3}", curium.host * 1e9, c.host * 1e9, curium.host / c.host);
-            let (ours, theirs) = (bandwidth(curium), bandwidth(c));
-            println!("{:8} | {host} | {ours:12.3} {theirs:7.3} {:6.3}", 1_u64 << power, ours / theirs);
+            let of = |way: usize, field: fn(&Times) -> f64| median(rounds.iter().map(|round| field(&round[way])));
+            let host = ratio(rounds.iter().map(|[curium, c]| curium.host / c.host));
+            let bandwidth = ratio(rounds.iter().map(|[curium, c]| c.total / curium.total));
+            let rate = |way| (1_u64 << power) as f64 / of(way, |times| times.total) / 1e9;
+            let (ours, theirs) = (of(0, |times| times.host) * 1e9, of(1, |times| times.host) * 1e9);
+            println!(
+                "{:8} | {ours:16.0} {theirs:6.0} {host} | {:14.3} {:8.3} {bandwidth}",
+                1_u64 << power,
+                rate(0),
+                rate(1)
+            );
         }
     }
-    communicator.close()?;
-    Ok(())
+    Ok(rank.communicator.close()?)
 }
 
-/// Returns the medians of Curium and of the C function.
-fn measure(communicator: &mut Communicator, stream: &Stream, bytes: usize) -> Result<[Times; 2], Box<dyn Error>> {
-    let count = bytes / size_of::<f32>();
-    let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(10, 200);
-    let mut memory = DeviceBuffer::<f32>::zeroed(stream, count)?;
-    let address: *mut f32 = std::ptr::with_exposed_provenance_mut(memory.as_pointer().as_raw() as usize);
-    let (raw, nccl) = (communicator.as_raw()?, communicator.library().clone());
-    let (mut curium, mut c) = (Vec::new(), Vec::new());
-    for _ in 0..=ROUNDS {
-        curium.push(timed(stream, calls, || {
-            Ok(communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum)?)
-        })?);
-        c.push(timed(stream, calls, || call_c(&nccl, raw, address, count, stream))?);
+impl Rank {
+    /// Runs operations for a while. Every rank runs the same number.
+    fn warm_up(&mut self) -> Result<(), Box<dyn Error>> {
+        let start = Instant::now();
+        let mut memory = DeviceBuffer::<u32>::zeroed(&self.stream, 1)?;
+        loop {
+            for _ in 0..100 {
+                self.communicator.all_reduce_in_place(&self.stream, &mut memory, Reduction::Max)?;
+            }
+            // The ranks agree on the end.
+            let is_over = DeviceBuffer::from_slice(&self.stream, &[u32::from(start.elapsed() > WARM_UP)])?;
+            self.communicator.all_reduce(&self.stream, &is_over, &mut self.meeting, Reduction::Max)?;
+            if self.meeting.to_vec()?[0] == 1 {
+                return Ok(());
+            }
+        }
     }
-    // The first round connects the ranks.
-    Ok([median(&mut curium[1..]), median(&mut c[1..])])
-}
 
-fn timed(
-    stream: &Stream,
-    calls: usize,
-    mut call: impl FnMut() -> Result<(), Box<dyn Error>>,
-) -> Result<Times, Box<dyn Error>> {
-    call()?;
-    stream.synchronize()?;
-    let start = Instant::now();
-    (0..calls).try_for_each(|_| call())?;
-    let host = start.elapsed();
-    stream.synchronize()?;
-    let per_call = |time: std::time::Duration| time.as_secs_f64() / calls as f64;
-    Ok(Times { host: per_call(host), total: per_call(start.elapsed()) })
+    /// Returns the times of Curium and of the C function in each round.
+    fn measure(&mut self, bytes: usize) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
+        let count = bytes / size_of::<f32>();
+        let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(5, 200);
+        // Small operations are short and their times vary; large ones are long and steady.
+        let rounds = if bytes <= 1 << 22 { 81 } else { 21 };
+        let mut memory = DeviceBuffer::<f32>::zeroed(&self.stream, count)?;
+        let address: *mut f32 = std::ptr::with_exposed_provenance_mut(memory.as_pointer().as_raw() as usize);
+        let (raw, nccl) = (self.communicator.as_raw()?, self.communicator.library().clone());
+        let mut measured = Vec::new();
+        for round in 0..FIRST_ROUNDS + rounds {
+            let mut curium = |rank: &mut Self| {
+                rank.timed(calls, |communicator, stream| {
+                    Ok(communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum)?)
+                })
+            };
+            let c = |rank: &mut Self| rank.timed(calls, |_, stream| call_c(&nccl, raw, address, count, stream));
+            let times = if round % 2 == 0 {
+                let first = curium(self)?;
+                [first, c(self)?]
+            } else {
+                let first = c(self)?;
+                [curium(self)?, first]
+            };
+            measured.push(times);
+        }
+        Ok(measured.split_off(FIRST_ROUNDS))
+    }
+
+    /// Measures calls of every rank, which start together.
+    fn timed(
+        &mut self,
+        calls: usize,
+        mut call: impl FnMut(&mut Communicator, &Stream) -> Result<(), Box<dyn Error>>,
+    ) -> Result<Times, Box<dyn Error>> {
+        call(&mut self.communicator, &self.stream)?;
+        self.communicator.all_reduce_in_place(&self.stream, &mut self.meeting, Reduction::Max)?;
+        self.stream.synchronize()?;
+        let start = Instant::now();
+        (0..calls).try_for_each(|_| call(&mut self.communicator, &self.stream))?;
+        let host = start.elapsed();
+        self.stream.synchronize()?;
+        let per_call = |time: Duration| time.as_secs_f64() / calls as f64;
+        Ok(Times { host: per_call(host), total: per_call(start.elapsed()) })
+    }
 }
 
 fn call_c(
@@ -98,12 +152,21 @@ fn call_c(
     if code == ncclResult_t::ncclSuccess { Ok(()) } else { Err(format!("{code:?}").into()) }
 }
 
-/// Returns the medians of the host times and of the total times.
-fn median(times: &mut [Times]) -> Times {
-    let middle = times.len() / 2;
-    let mut of = |field: fn(&Times) -> f64| {
-        times.sort_by(|first, second| field(first).total_cmp(&field(second)));
-        field(&times[middle])
-    };
-    Times { host: of(|times| times.host), total: of(|times| times.total) }
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let values = sorted(values);
+    values[values.len() / 2]
+}
+
+/// Formats the median with its standard error: 0.93 interquartile ranges over the root of the number of values, for a normal distribution.
+fn ratio(values: impl Iterator<Item = f64>) -> String {
+    let values = sorted(values);
+    let (count, quartile) = (values.len(), |part: usize| values[values.len() * part / 4]);
+    let error = 0.93 * (quartile(3) - quartile(1)) / (count as f64).sqrt();
+    format!("{:6.3} ± {error:5.3}", quartile(2))
 }

@@ -1,12 +1,15 @@
-//! The training of the example gives the same losses on one rank and on several.
+//! The training of the example: losses on one rank and on several, and a rank that dies.
 
 #[path = "../examples/data_parallel/train.rs"]
 mod train;
 
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use curium_driver::Driver;
-use curium_nccl::{Communicator, UniqueId};
+use curium_nccl::{Communicator, CommunicatorOptions, Rendezvous, UniqueId};
 use curium_sim::{Config, Simulator};
 
 use self::train::train;
@@ -42,4 +45,86 @@ fn losses_of_two_and_four_ranks_are_those_of_one() {
             assert!((single - several).abs() <= 1e-5 * single, "{ranks} ranks: {single} and {several}");
         }
     }
+}
+
+/// The environment variable of a rank that is a process: its number, the port, and the time in microseconds after which rank 1 dies.
+const RANK: &str = "CURIUM_TEST_RANK";
+
+/// The environment variable that replaces the number of deaths: 100 take a few minutes.
+const DEATHS: &str = "CURIUM_TEST_DEATHS";
+
+/// The timeout of the communicator of a process.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+#[test]
+fn rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other() {
+    if let Ok(rank) = std::env::var(RANK) {
+        return train_until_a_rank_dies(&rank);
+    }
+    let deaths: u64 = std::env::var(DEATHS).map_or(6, |text| text.parse().expect("it is a number"));
+    for death in 0..deaths {
+        // The points are spread over about a tenth of a second: over the first step, the capture, and launches.
+        let time = death * 1_000_003 % 100_000;
+        let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+        let port = listener.expect("there is a free port").port();
+        let [survivor, dead] = [0, 1].map(|rank| start(rank, port, time));
+        let (status, output) = ended(survivor);
+        assert!(status, "after {time} µs:\n{output}");
+        assert!(output.contains("rank 1 has ended without the end of its communicator"), "after {time} µs:\n{output}");
+        assert!(!ended(dead).0, "rank 1 dies");
+    }
+}
+
+fn start(rank: usize, port: u16, time: u64) -> Child {
+    let name = "rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other";
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let mut command = Command::new(program);
+    command.args([name, "--exact", "--nocapture"]).env(RANK, format!("{rank} {port} {time}"));
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    child.expect("the test can be started again")
+}
+
+/// Waits for a process, and returns its success and its output.
+fn ended(mut child: Child) -> (bool, String) {
+    let deadline = Instant::now() + 6 * TIMEOUT;
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("a child can be ended");
+            return (false, "the process hangs".to_owned());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    let output = child.wait_with_output().expect("a child that has ended can be waited for");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Trains as one of two processes, of which rank 1 dies after a time.
+#[expect(clippy::print_stderr, reason = "the other process reads the error")]
+fn train_until_a_rank_dies(input: &str) {
+    let numbers: Vec<u64> = input.split(' ').map(|text| text.parse().expect("it is a number")).collect();
+    let [rank, port, time] = numbers[..] else { panic!("there are three numbers") };
+    let driver = Simulator::new(Config::new().with_devices(2)).expect("it can be made").driver::<Driver>();
+    let context = driver.expect("it starts").device(rank as usize).expect("it exists").primary_context();
+    let rendezvous = Rendezvous::new(rank as usize, 2, "127.0.0.1", port as u16);
+    let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
+    let communicator = Communicator::exchanged(
+        &curium_sim_libraries::nccl(),
+        &context.expect("it has one"),
+        &mut rendezvous.expect("the rank is in range"),
+        options,
+    );
+    let mut communicator = communicator.expect("the ranks meet");
+    if rank == 1 {
+        thread::spawn(move || {
+            thread::sleep(Duration::from_micros(time));
+            std::process::abort();
+        });
+    }
+    let start = Instant::now();
+    let error = train(&curium_sim_libraries::cublas(), &mut communicator, usize::MAX).expect_err("rank 1 dies");
+    assert!(start.elapsed() < Duration::from_micros(time) + TIMEOUT, "{:?}", start.elapsed());
+    eprintln!("{error}");
+    drop(communicator);
+    assert_eq!(curium_sim_libraries::live_communicators(), 0);
 }

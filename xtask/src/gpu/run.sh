@@ -3,6 +3,7 @@
 #
 #   --sanitize   also runs the contract tests and the demo under compute-sanitizer: memcheck, initcheck, racecheck
 #   --bench      also runs the benchmarks
+#   --nccl       runs only the tests, the benchmark and the examples of NCCL, with a rank for each GPU
 #   --simulator  runs everything on the simulator instead of the GPU: a dry run of this script
 #
 # The log, the demo's picture, the results of the instruction forms, and the list of the called functions (for xtask/gpu-tested.txt) go
@@ -16,12 +17,14 @@ rows=()
 failures=0
 sanitize=false
 bench=false
+nccl=false
 device=gpu
 
 for argument in "$@"; do
     case $argument in
         --sanitize) sanitize=true ;;
         --bench) bench=true ;;
+        --nccl) nccl=true ;;
         --simulator) device=sim ;;
         *) echo "unknown argument $argument" >&2; exit 2 ;;
     esac
@@ -81,9 +84,40 @@ if [[ $device == gpu ]]; then export CURIUM_TEST_DRIVER=cuda; else unset CURIUM_
 called=$(mktemp)
 demo=("$here/bin/curium" demo --device "$device" --output)
 
+# Tests create no multicast objects.
+export NCCL_NVLS_ENABLE=0
+gpus=0
+if [[ $device == gpu ]] && command -v nvidia-smi >/dev/null; then gpus=$(nvidia-smi --list-gpus | wc -l); fi
+
+# launch NAME RANKS PROGRAM…: runs the program as this number of ranks.
+launch() {
+    local name=$1 ranks=$2
+    shift 2
+    run "$name" "$here/bin/curium" run --ranks "$ranks" -- "$@"
+}
+
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
-    case $(basename "$program") in
+    name=$(basename "$program")
+    # What needs ranks, or libraries that a machine without NCCL lacks.
+    case $name in
+        all_reduce)
+            if ((gpus > 1)); then
+                launch all_reduce "$gpus" "$program"
+                sed -n '/^=== all_reduce:/,$p' "$log"
+            fi
+            continue ;;
+        data_parallel)
+            launch "data_parallel, simulated" 4 "$program" --device sim
+            if ((gpus > 1)); then launch data_parallel "$gpus" "$program"; fi
+            continue ;;
+        rendezvous) launch rendezvous 4 "$program"; continue ;;
+    esac
+    if $nccl; then
+        if [[ $name == contract ]]; then run "contract nccl" "$program" nccl::; fi
+        continue
+    fi
+    case $name in
         contract | graphics) CURIUM_CALLED=$called run "$(basename "$program")" "$program" ;;
         # For tests/tests/instructions of the repository.
         instructions) CURIUM_INSTRUCTION_RECORD=$out/recorded.txt run instructions "$program" ;;
@@ -93,10 +127,12 @@ for program in "$here"/tests/* "$here"/examples/*; do
         *) run "$(basename "$program")" "$program" ;;
     esac
 done
-run demo "${demo[@]}" "$out/demo.png"
-run doctor "$here/bin/curium" doctor --device "$device" --save "$out/machine.json"
-run info "$here/bin/curium" info --device "$device" --json
-run trace "$here/bin/curium" trace --device gpu --output "$out/trace.json" -- "${demo[@]}" "$out/traced.png"
+if ! $nccl; then
+    run demo "${demo[@]}" "$out/demo.png"
+    run doctor "$here/bin/curium" doctor --device "$device" --save "$out/machine.json"
+    run info "$here/bin/curium" info --device "$device" --json
+    run trace "$here/bin/curium" trace --device gpu --output "$out/trace.json" -- "${demo[@]}" "$out/traced.png"
+fi
 
 # The new xtask/gpu-tested.txt.
 LC_ALL=C sort -u "$called" >"$out/gpu-tested.txt"

@@ -1,8 +1,8 @@
-//! Data-parallel training: each rank computes the gradients of its part of a batch, and the ranks reduce them.
+//! Data-parallel training: each rank computes the gradients of its part of a batch, and the ranks reduce them, in a graph.
 //!
-//! One process per GPU: `curium run --ranks 2 -- target/release/examples/data_parallel`. Without a launcher, the ranks are two threads
-//! with simulated devices. The losses are those of one rank, but for the rounding of the sums. A rank that dies is noticed within the
-//! timeout.
+//! One process per GPU: `curium run --ranks 2 -- target/release/examples/data_parallel`. With `--device sim`, each process has a simulator,
+//! and the ranks exchange data as on GPUs. Without a launcher, the ranks are two threads with simulated devices. The losses are those of one
+//! rank, but for the rounding of the sums. If a rank dies, the others end within the timeout, with an error that says so.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -21,19 +21,31 @@ use self::train::{Result, train};
 const STEPS: usize = 20;
 
 fn main() -> Result<()> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let is_simulated = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--device", "sim"] => true,
+        _ => return Err("usage: data_parallel [--device sim]".into()),
+    };
     match Rendezvous::from_environment() {
-        Ok(rendezvous) => on_gpu(rendezvous),
+        Ok(rendezvous) => launched(rendezvous, is_simulated),
         Err(curium_nccl::Error::NoLauncher) => simulated(2),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Trains as the rank of this process.
-fn on_gpu(mut rendezvous: Rendezvous) -> Result<()> {
-    let context = Driver::load()?.device(rendezvous.local_rank())?.primary_context()?;
-    let (nccl, options) = (Nccl::load()?, CommunicatorOptions::new().with_timeout(Duration::from_secs(60)));
+fn launched(mut rendezvous: Rendezvous, is_simulated: bool) -> Result<()> {
+    let (driver, nccl, cublas) = if is_simulated {
+        let config = Config::new().with_devices(u32::try_from(rendezvous.world_size())?);
+        (Simulator::new(config)?.driver()?, curium_sim_libraries::nccl(), curium_sim_libraries::cublas())
+    } else {
+        (Driver::load()?, Nccl::load()?, CuBlas::load()?)
+    };
+    let context = driver.device(rendezvous.local_rank())?.primary_context()?;
+    let options = CommunicatorOptions::new().with_timeout(Duration::from_secs(60));
     let mut communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, options)?;
-    let losses = train(&CuBlas::load()?, &mut communicator, STEPS)?;
+    let losses = train(&cublas, &mut communicator, STEPS)?;
     if rendezvous.rank() == 0 {
         print(rendezvous.world_size(), &losses);
     }

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use curium_blas::{Blas, CuBlas, Matrix, MatrixMut, Vector, VectorMut};
-use curium_driver::{LaunchConfig, Library, Stream};
+use curium_driver::{Graph, LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, Reduction};
 
@@ -73,72 +73,126 @@ const PTX: &str = r"
 }
 ";
 
+type Activation = SafeKernel<(&'static [f32], &'static mut [f32], u32)>;
+
+/// The part of the training data, the weights and the memory of one rank.
+struct Model {
+    relu: Activation,
+    relu_gradient: Activation,
+    rows: usize,
+    x: DeviceBuffer<f32>,
+    target: DeviceBuffer<f32>,
+    first: DeviceBuffer<f32>,
+    second: DeviceBuffer<f32>,
+    sums: DeviceBuffer<f32>,
+    active: DeviceBuffer<f32>,
+    backward: DeviceBuffer<f32>,
+    difference: DeviceBuffer<f32>,
+    first_gradient: DeviceBuffer<f32>,
+    second_gradient: DeviceBuffer<f32>,
+    loss: DeviceBuffer<f32>,
+}
+
 /// Trains for some steps, and returns the loss before each of them.
 ///
-/// Gradients are reduced on a stream of their own: those of the second layer while the gradients of the first are computed. Accesses of
-/// both streams are ordered by the buffers.
+/// The first step runs at once, which connects the ranks. The others are launches of a graph with the operations of a step, including
+/// those of NCCL. Fails within the timeout of the communicator if a rank does.
 pub(crate) fn train(cublas: &CuBlas, communicator: &mut Communicator, steps: usize) -> Result<Vec<f32>> {
     let context = communicator.context().clone();
     let (stream, reducing) = (context.stream()?, context.stream()?);
-    let (rank, rows) = (communicator.rank(), BATCH / communicator.size());
-    let (library, mut blas) = (Library::from_ptx(&context, PTX)?, Blas::new(cublas, &stream)?);
-    // SAFETY: `relu` reads `n` elements of the first memory, and writes as many of the second.
-    let relu = unsafe { library.kernel::<(&[f32], &mut [f32], u32)>("relu")?.declare_safe() };
-    // SAFETY: as above for `relu_gradient`.
-    let relu_gradient = unsafe { library.kernel::<(&[f32], &mut [f32], u32)>("relu_gradient")?.declare_safe() };
-    let hidden = u32::try_from(rows * HIDDEN)?;
-    let launch = LaunchConfig::for_elements(hidden);
-
-    let x = part(&stream, rank, rows, INPUTS, |row, column| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5)?;
-    let target = part(&stream, rank, rows, OUTPUTS, |row, column| ((row * 5 + column) % 7) as f32 / 7.0)?;
-    let mut first = DeviceBuffer::from_slice(&stream, &weights(INPUTS, HIDDEN))?;
-    let mut second = DeviceBuffer::from_slice(&stream, &weights(HIDDEN, OUTPUTS))?;
-    let mut sums = DeviceBuffer::<f32>::zeroed(&stream, rows * HIDDEN)?;
-    let mut active = DeviceBuffer::<f32>::zeroed(&stream, rows * HIDDEN)?;
-    let mut backward = DeviceBuffer::<f32>::zeroed(&stream, rows * HIDDEN)?;
-    let mut difference = DeviceBuffer::<f32>::zeroed(&stream, rows * OUTPUTS)?;
-    let mut first_gradient = DeviceBuffer::<f32>::zeroed(&stream, INPUTS * HIDDEN)?;
-    let mut second_gradient = DeviceBuffer::<f32>::zeroed(&stream, HIDDEN * OUTPUTS)?;
-
+    let mut model = Model::new(&stream, communicator.rank(), communicator.size())?;
     let mut losses = Vec::new();
-    for _ in 0..steps {
-        // Forward: the difference between output and target, divided by the number of samples.
-        let inputs = Matrix::row_major(&x, rows, INPUTS)?;
-        let mut result = MatrixMut::row_major(&mut sums, rows, HIDDEN)?;
-        blas.gemm(1.0, inputs, Matrix::row_major(&first, INPUTS, HIDDEN)?, 0.0, &mut result)?;
-        relu.launch(&stream, launch, (&sums, &mut active, hidden))?;
-        difference.copy_from_device(&target)?;
-        let (activations, weights) =
-            (Matrix::row_major(&active, rows, HIDDEN)?, Matrix::row_major(&second, HIDDEN, OUTPUTS)?);
-        let scale = 1.0 / BATCH as f32;
-        blas.gemm(scale, activations, weights, -scale, &mut MatrixMut::row_major(&mut difference, rows, OUTPUTS)?)?;
+    model.step(&mut Blas::new(cublas, &stream)?, communicator, &stream, &reducing)?;
+    communicator.synchronize(&stream)?;
+    losses.push(model.loss.to_vec()?[0]);
 
-        // Backward: the gradients of the second layer are reduced while those of the first are computed.
-        let differences = Matrix::row_major(&difference, rows, OUTPUTS)?;
-        let mut result = MatrixMut::row_major(&mut second_gradient, HIDDEN, OUTPUTS)?;
-        blas.gemm(1.0, activations.transposed(), differences, 0.0, &mut result)?;
-        communicator.all_reduce_in_place(&reducing, &mut second_gradient, Reduction::Sum)?;
-        let mut result = MatrixMut::row_major(&mut backward, rows, HIDDEN)?;
-        blas.gemm(1.0, differences, weights.transposed(), 0.0, &mut result)?;
-        relu_gradient.launch(&stream, launch, (&sums, &mut backward, hidden))?;
-        let mut result = MatrixMut::row_major(&mut first_gradient, INPUTS, HIDDEN)?;
-        blas.gemm(1.0, inputs.transposed(), Matrix::row_major(&backward, rows, HIDDEN)?, 0.0, &mut result)?;
-        communicator.all_reduce_in_place(&reducing, &mut first_gradient, Reduction::Sum)?;
-
-        let squares = blas.dot(Vector::new(&difference), Vector::new(&difference))?;
-        losses.push(total(communicator, &reducing, 0.5 * BATCH as f32 * squares)?);
-        blas.axpy(-LEARNING_RATE, Vector::new(&second_gradient), &mut VectorMut::new(&mut second))?;
-        blas.axpy(-LEARNING_RATE, Vector::new(&first_gradient), &mut VectorMut::new(&mut first))?;
+    let graph = Graph::capture(&context, |scope| -> Result<()> {
+        let reducing = scope.fork()?;
+        model.step(&mut Blas::new(cublas, scope)?, communicator, scope, &reducing)?;
+        Ok(scope.join(&reducing)?)
+    })?;
+    let mut step = graph.instantiate()?;
+    for _ in 1..steps {
+        step.launch(&stream)?;
+        communicator.synchronize(&stream)?;
+        losses.push(model.loss.to_vec()?[0]);
     }
     Ok(losses)
 }
 
-/// Returns the sum of a number over the ranks. Notices ranks that fail.
-fn total(communicator: &mut Communicator, stream: &Stream, value: f32) -> Result<f32> {
-    let mut memory = DeviceBuffer::from_slice(stream, &[value])?;
-    communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum)?;
-    communicator.synchronize(stream)?;
-    Ok(memory.to_vec()?[0])
+impl Model {
+    fn new(stream: &Stream, rank: usize, ranks: usize) -> Result<Self> {
+        let (library, rows) = (Library::from_ptx(stream.context(), PTX)?, BATCH / ranks);
+        let zeroed = |len| DeviceBuffer::<f32>::zeroed(stream, len);
+        Ok(Self {
+            // SAFETY: `relu` reads `n` elements of the first memory, and writes as many of the second.
+            relu: unsafe { library.kernel("relu")?.declare_safe() },
+            // SAFETY: as above for `relu_gradient`.
+            relu_gradient: unsafe { library.kernel("relu_gradient")?.declare_safe() },
+            rows,
+            x: part(stream, rank, rows, INPUTS, |row, column| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5)?,
+            target: part(stream, rank, rows, OUTPUTS, |row, column| ((row * 5 + column) % 7) as f32 / 7.0)?,
+            first: DeviceBuffer::from_slice(stream, &weights(INPUTS, HIDDEN))?,
+            second: DeviceBuffer::from_slice(stream, &weights(HIDDEN, OUTPUTS))?,
+            sums: zeroed(rows * HIDDEN)?,
+            active: zeroed(rows * HIDDEN)?,
+            backward: zeroed(rows * HIDDEN)?,
+            difference: zeroed(rows * OUTPUTS)?,
+            first_gradient: zeroed(INPUTS * HIDDEN)?,
+            second_gradient: zeroed(HIDDEN * OUTPUTS)?,
+            loss: zeroed(1)?,
+        })
+    }
+
+    /// Enqueues one step, or captures it.
+    ///
+    /// Gradients are reduced on a stream of their own: those of the second layer while the gradients of the first are computed. Accesses of
+    /// both streams are ordered by the buffers.
+    fn step(
+        &mut self,
+        blas: &mut Blas,
+        communicator: &mut Communicator,
+        stream: &Stream,
+        reducing: &Stream,
+    ) -> Result<()> {
+        let (rows, hidden) = (self.rows, u32::try_from(self.rows * HIDDEN)?);
+        let launch = LaunchConfig::for_elements(hidden);
+
+        // Forward: the difference between output and target, divided by the number of samples.
+        let inputs = Matrix::row_major(&self.x, rows, INPUTS)?;
+        let mut result = MatrixMut::row_major(&mut self.sums, rows, HIDDEN)?;
+        blas.gemm(1.0, inputs, Matrix::row_major(&self.first, INPUTS, HIDDEN)?, 0.0, &mut result)?;
+        self.relu.launch(stream, launch, (&self.sums, &mut self.active, hidden))?;
+        self.difference.copy_from_device_on(stream, &self.target)?;
+        let activations = Matrix::row_major(&self.active, rows, HIDDEN)?;
+        let weights = Matrix::row_major(&self.second, HIDDEN, OUTPUTS)?;
+        let scale = 1.0 / BATCH as f32;
+        let mut result = MatrixMut::row_major(&mut self.difference, rows, OUTPUTS)?;
+        blas.gemm(scale, activations, weights, -scale, &mut result)?;
+
+        // Backward: the gradients of the second layer are reduced while those of the first are computed.
+        let differences = Matrix::row_major(&self.difference, rows, OUTPUTS)?;
+        let mut result = MatrixMut::row_major(&mut self.second_gradient, HIDDEN, OUTPUTS)?;
+        blas.gemm(1.0, activations.transposed(), differences, 0.0, &mut result)?;
+        communicator.all_reduce_in_place(reducing, &mut self.second_gradient, Reduction::Sum)?;
+        let mut result = MatrixMut::row_major(&mut self.backward, rows, HIDDEN)?;
+        blas.gemm(1.0, differences, weights.transposed(), 0.0, &mut result)?;
+        self.relu_gradient.launch(stream, launch, (&self.sums, &mut self.backward, hidden))?;
+        let gradients = Matrix::row_major(&self.backward, rows, HIDDEN)?;
+        let mut result = MatrixMut::row_major(&mut self.first_gradient, INPUTS, HIDDEN)?;
+        blas.gemm(1.0, inputs.transposed(), gradients, 0.0, &mut result)?;
+        communicator.all_reduce_in_place(reducing, &mut self.first_gradient, Reduction::Sum)?;
+
+        // The loss: half of the squares of the differences.
+        let row = Matrix::row_major(&self.difference, 1, rows * OUTPUTS)?;
+        let mut result = MatrixMut::row_major(&mut self.loss, 1, 1)?;
+        blas.gemm(0.5 * BATCH as f32, row, row.transposed(), 0.0, &mut result)?;
+        communicator.all_reduce_in_place(reducing, &mut self.loss, Reduction::Sum)?;
+
+        blas.axpy(-LEARNING_RATE, Vector::new(&self.second_gradient), &mut VectorMut::new(&mut self.second))?;
+        blas.axpy(-LEARNING_RATE, Vector::new(&self.first_gradient), &mut VectorMut::new(&mut self.first))?;
+        Ok(())
+    }
 }
 
 /// Returns the rows of this rank of a matrix of all samples.
