@@ -146,9 +146,13 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
     let others = [1, 2].map(|rank| thread::spawn(move || broadcast(place(rank, 3, port))));
     rank_0.join().expect("no panic").expect("all ranks arrived in the end");
     for other in others {
-        // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected.
+        // The first rank 1 waits a while for the verdict of rank 0, so the second may be the one that is rejected, or that comes after
+        // rank 0 has ended.
         let result = other.join().expect("no panic");
-        assert!(matches!(result, Ok(_) | Err(Error::DuplicateRank { rank: 1 })), "{result:?}");
+        assert!(
+            matches!(result, Ok(_) | Err(Error::DuplicateRank { rank: 1 } | Error::Unreachable { .. })),
+            "{result:?}"
+        );
     }
 }
 
