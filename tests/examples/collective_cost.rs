@@ -12,14 +12,14 @@ use curium_driver::{Context, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::sys::{Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use curium_nccl::{Communicator, Nccl, Operation, Reduction, Result};
-use curium_tests::{assume_current, idle_driver};
+use curium_tests::{assume_current, idle_driver_that_assumes_a_context};
 
 const COUNT: usize = 256;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [mode, count] = arguments.as_slice() else { return Err("usage: collective_cost MODE COUNT".into()) };
-    let (driver, count) = (idle_driver(), count.parse()?);
+    let (driver, count) = (idle_driver_that_assumes_a_context(), count.parse()?);
     let context = driver.device(0)?.primary_context()?;
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
@@ -80,11 +80,15 @@ fn c_groups(
 ) -> Result<(), ncclResult_t> {
     for _ in 0..count {
         let api = black_box(api);
-        // SAFETY: the function is there, and does nothing.
-        checked(unsafe { api.ncclGroupStart.unwrap_unchecked()() })?;
+        // SAFETY: `idle_communicator` has put functions there.
+        let start = unsafe { api.ncclGroupStart.unwrap_unchecked() };
+        // SAFETY: as above.
+        let end = unsafe { api.ncclGroupEnd.unwrap_unchecked() };
+        // SAFETY: the function does nothing.
+        checked(unsafe { start() })?;
         c_all_reduce(api, black_box(memory), black_box(communicator), black_box(stream))?;
         // SAFETY: as above.
-        checked(unsafe { api.ncclGroupEnd.unwrap_unchecked()() })?;
+        checked(unsafe { end() })?;
     }
     Ok(())
 }

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use curium_driver::sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream,
+    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUctx_st, CUevent, CUfunction, CUgraphExec, CUgraphNode, CUresult,
+    CUstream,
 };
 use curium_driver::{Context, Driver};
 use curium_sim::{Config, Simulator};
@@ -28,6 +29,24 @@ static GET_CURRENT: OnceLock<unsafe extern "C" fn(*mut CUcontext) -> CUresult> =
 /// Panics if no further simulator can be created.
 #[must_use]
 pub fn idle_driver() -> Driver {
+    idle(|_| ())
+}
+
+/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process has one of them.
+///
+/// # Panics
+///
+/// Panics if no further simulator can be created.
+#[must_use]
+pub fn idle_driver_that_assumes_a_context() -> Driver {
+    idle(|api| {
+        if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
+            assert!(GET_CURRENT.set(get).is_ok(), "another simulator has other functions");
+        }
+    })
+}
+
+fn idle(change: impl FnOnce(&mut Api)) -> Driver {
     let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be created");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
@@ -35,14 +54,12 @@ pub fn idle_driver() -> Driver {
     api.cuGraphExecKernelNodeSetParams_v2 = Some(update_nothing);
     api.cuEventRecord = Some(record_nothing);
     api.cuStreamWaitEvent = Some(wait_for_nothing);
-    if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
-        GET_CURRENT.get_or_init(|| get);
-    }
+    change(&mut api);
     // SAFETY: the functions are the simulator's, which the driver keeps loaded, except for some that do nothing.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initializes")
 }
 
-/// Makes `cuCtxGetCurrent` of idle drivers return `context` on every thread, without the simulator's look-up.
+/// Makes `cuCtxGetCurrent` of the driver that assumes a context return `context` on every thread, without the simulator's look-up.
 pub fn assume_current(context: &Context) {
     CURRENT.store(context.as_raw(), Relaxed);
 }

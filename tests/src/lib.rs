@@ -31,7 +31,7 @@ pub use self::during::{During, assert_reentrant};
 pub use self::fork::in_fork;
 pub use self::fused::Fused;
 pub use self::gate::Gate;
-pub use self::idle_driver::{assume_current, idle_driver};
+pub use self::idle_driver::{assume_current, idle_driver, idle_driver_that_assumes_a_context};
 #[cfg(unix)]
 pub use self::own_process::beside_a_process_that_is_killed;
 pub use self::own_process::{

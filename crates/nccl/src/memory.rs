@@ -34,8 +34,8 @@ impl Nccl {
     }
 }
 
-// SAFETY: NCCL upholds the contract for memory that it allocated on the stream's device, which lives until it is freed, after the stream has
-// been synchronized.
+// SAFETY: NCCL upholds the contract for memory that it allocated on the stream's device, which lives until it is freed, after the stream
+// has been synchronized.
 unsafe impl Resource for NcclMemory {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "NcclMemory::allocate";

@@ -102,8 +102,8 @@ pub fn cufft() -> CuFft {
     LIBRARY.get_or_init(|| load().expect("the library reports its version")).clone()
 }
 
-/// Returns NCCL for simulated devices: version 2.32, without the functions that are not simulated. Ranks are processes of one machine, threads
-/// of a process, or the devices of a thread.
+/// Returns NCCL for simulated devices: version 2.32, without the functions that are not simulated. Ranks are processes of one machine,
+/// threads of a process, or the devices of a thread.
 ///
 /// A device is that of its number in every process: processes whose simulators have several devices use different ones, as on hardware.
 /// Processes exchange data over the loopback interface. If one dies, the ranks of the others get `ncclRemoteError`, which names it.

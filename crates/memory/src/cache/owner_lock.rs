@@ -73,8 +73,8 @@ impl<T> OwnerLock<T> {
         Self::claim_all([self]).map(|mut claimed| claimed.remove(0))
     }
 
-    /// Waits for the values of several locks, with one barrier. Returns `None` if the system has withdrawn the barrier, in which case owners
-    /// cannot be excluded. Callers exclude each other, because they may name the locks in different orders.
+    /// Waits for the values of several locks, with one barrier. Returns `None` if the system has withdrawn the barrier, in which case
+    /// owners cannot be excluded. Callers exclude each other, because they may name the locks in different orders.
     pub(super) fn claim_all<'a>(locks: impl IntoIterator<Item = &'a Self>) -> Option<Vec<Claimed<'a, T>>> {
         let claimed: Vec<_> = locks.into_iter().map(Self::announce).collect();
         if claimed.iter().any(|claimed| claimed.lock.is_fenced_by_claimants) && !barrier::execute() {

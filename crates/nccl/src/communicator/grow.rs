@@ -111,8 +111,8 @@ impl Communicator {
         let is_blocking = options.timeout.is_none();
         let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
         let id = id.to_raw();
-        // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, the place is valid
-        // for writes until the communicator has ended, and the context is current.
+        // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, the place is
+        // valid for writes until the communicator has ended, and the context is current.
         entered(context, || unsafe {
             let none = ptr::null_mut();
             call!(library.api(), ncclCommGrow(none, size, &raw const id, rank, output.as_ptr(), &raw mut config))

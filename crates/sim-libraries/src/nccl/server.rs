@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The time after which a rank that does not read counts as ended.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The address of this process: its port, and the secret that its ranks know. The port is 0 if no connection can be accepted: then all ranks
-/// are in this process.
+/// The address of this process: its port, and the secret that its ranks know. The port is 0 if no connection can be accepted: then all
+/// ranks are in this process.
 pub(super) static ADDRESS: LazyLock<(u16, [u8; 16])> = LazyLock::new(|| {
     let mut secret = [0; 16];
     let (Ok(()), Ok(listener)) = (getrandom::fill(&mut secret), TcpListener::bind((Ipv4Addr::LOCALHOST, 0))) else {
