@@ -11,6 +11,7 @@ mod context_stack;
 mod during;
 #[cfg(target_os = "linux")]
 mod fork;
+mod function_table;
 mod fused;
 mod gate;
 mod idle_driver;
@@ -29,6 +30,7 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::during::{During, assert_reentrant};
 #[cfg(target_os = "linux")]
 pub use self::fork::in_fork;
+pub use self::function_table::{address_of, copy_of};
 pub use self::fused::Fused;
 pub use self::gate::Gate;
 pub use self::idle_driver::{assume_current, idle_driver, idle_driver_that_assumes_a_context};

@@ -16,7 +16,6 @@ use curium_blas::lt::{BlasLt, CuBlasLt, Matmul, MatmulPlan, Operands, PlanOption
 use curium_driver::Stream;
 use curium_tests::{TestDriver, uses_cuda};
 
-pub(crate) use self::store::copy_of;
 use self::value::Value;
 
 pub(crate) fn cublaslt() -> CuBlasLt {

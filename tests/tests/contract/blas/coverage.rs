@@ -4,13 +4,14 @@
 //! function that is listed for the wrong type.
 
 use std::collections::BTreeSet;
-use std::ffi::c_void;
+use std::ffi::{CStr, CString};
+use std::ptr;
 
 use curium_blas::sys::Api;
 use curium_blas::{Blas, Complex32, Complex64, CuBlas, Error};
 use curium_sim::Config;
 use curium_sys::FunctionTable;
-use curium_tests::on_simulator;
+use curium_tests::{address_of, on_simulator};
 
 use super::operations::{Check, checks, real_checks};
 use super::random::Random;
@@ -43,7 +44,6 @@ fn missed<T: Number>(blas: &mut Blas, checks: Vec<(&'static str, Check<T>)>) -> 
 #[test]
 fn library_for_simulated_devices_has_every_listed_function() {
     let library = curium_sim_libraries::cublas();
-    let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
     let (narrow, wide) = listed();
     let without_sizes: Vec<_> = narrow.iter().filter(|name| !wide.contains(format!("{name}_64").as_str())).collect();
     let generators = ["Crotg", "Drotg", "Drotmg", "Srotg", "Srotmg", "Zrotg"].map(|name| format!("cublas{name}_v2"));
@@ -51,11 +51,8 @@ fn library_for_simulated_devices_has_every_listed_function() {
     assert_eq!(narrow.len(), wide.len() + generators.len());
     assert!(narrow.len() > 100, "{} functions are listed", narrow.len());
     for name in narrow.iter().chain(&wide) {
-        let index = Api::FUNCTIONS.iter().position(|function| function.name() == *name).expect("it is listed");
-        // SAFETY: the table has one slot for each function.
-        let slot = unsafe { slots.add(index) };
-        // SAFETY: the slot is a live function pointer or null.
-        assert!(!unsafe { slot.read() }.is_null(), "{name} is not simulated");
+        let name = CString::new(*name).expect("a name has no zero byte");
+        assert!(!address_of(library.api(), &name).is_null(), "{name:?} is not simulated");
     }
 }
 
@@ -80,24 +77,15 @@ fn every_listed_function_is_reached_by_a_check() {
 
 /// Returns the simulated library without some functions.
 pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
-    let api = table(&curium_sim_libraries::cublas(), |name| !names.contains(name));
-    // SAFETY: the functions are those of the library, which live as long as the program.
-    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
-}
-
-/// Copies the functions of a library whose names `has` accepts.
-pub(super) fn table(library: &CuBlas, has: impl Fn(&str) -> bool) -> Api {
-    let slots = std::ptr::from_ref(library.api()).cast::<*const c_void>();
-    let address = |name: &std::ffi::CStr| {
-        let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
-        // SAFETY: the table has one slot for each function.
-        let slot = unsafe { slots.add(index) };
-        // SAFETY: the slot is a live function pointer or null.
-        let address = unsafe { slot.read() };
-        if name.to_str().is_ok_and(&has) { address } else { std::ptr::null() }
+    let library = curium_sim_libraries::cublas();
+    let resolve = |name: &CStr| {
+        let is_missing = name.to_str().is_ok_and(|name| names.contains(name));
+        if is_missing { ptr::null() } else { address_of(library.api(), name) }
     };
     // SAFETY: the functions are those of the library, which live as long as the program.
-    unsafe { Api::from_resolver(address) }
+    let api = unsafe { Api::from_resolver(resolve) };
+    // SAFETY: as above.
+    unsafe { CuBlas::from_api(api) }.expect("the library reports its version")
 }
 
 #[test]

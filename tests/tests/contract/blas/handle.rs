@@ -8,7 +8,7 @@ use curium_blas::sys::{cublasHandle_t, cublasLtHandle_t, cublasStatus_t};
 use curium_blas::{Blas, CuBlas};
 use curium_driver::{Graph, set_drop_observer};
 use curium_sim::Config;
-use curium_tests::{in_new_process, on_simulator};
+use curium_tests::{copy_of, in_new_process, on_simulator};
 
 unsafe extern "C" fn fail(_: cublasHandle_t) -> cublasStatus_t {
     cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR
@@ -27,12 +27,12 @@ fn failure_of_the_library_to_destroy_a_handle_is_reported() {
             set_drop_observer(Some(Arc::new(move |error: &curium_driver::Error| {
                 sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
             })));
-            let mut api = super::coverage::table(&curium_sim_libraries::cublas(), |_| true);
+            let mut api = copy_of(curium_sim_libraries::cublas().api());
             api.cublasDestroy_v2 = Some(fail);
             // SAFETY: the functions are those of the simulated library, and one that fails.
             let library = unsafe { CuBlas::from_api(api) }.expect("the library reports its version");
             drop(Blas::new(&library, &test.stream()).expect("a handle can be created"));
-            let mut api = crate::blas_lt::copy_of(curium_sim_libraries::cublaslt().api());
+            let mut api = copy_of(curium_sim_libraries::cublaslt().api());
             api.cublasLtDestroy = Some(fail_lt);
             // SAFETY: as above.
             let library = unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version");
@@ -56,7 +56,7 @@ unsafe extern "C" fn count(_: cublasHandle_t) -> cublasStatus_t {
 #[test]
 fn handle_that_is_created_and_dropped_in_a_capture_is_destroyed_after_it() {
     on_simulator(Config::new(), |test, _| {
-        let mut api = super::coverage::table(&curium_sim_libraries::cublas(), |_| true);
+        let mut api = copy_of(curium_sim_libraries::cublas().api());
         api.cublasDestroy_v2 = Some(count);
         // SAFETY: the functions are those of the simulated library, and one that does nothing.
         let library = unsafe { CuBlas::from_api(api) }.expect("the library reports its version");

@@ -11,7 +11,7 @@ use curium_driver::ContextOptions;
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};
-use curium_tests::{TestDriver, on_driver, on_simulator};
+use curium_tests::{TestDriver, copy_of, on_driver, on_simulator};
 use float8::F8E4M3;
 use half::{bf16, f16};
 
@@ -192,7 +192,7 @@ fn without_algorithms() -> CuBlasLt {
     ) -> curium_blas::sys::cublasStatus_t {
         curium_blas::sys::cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED
     }
-    let mut api = super::store::copy_of(curium_sim_libraries::cublaslt().api());
+    let mut api = copy_of(curium_sim_libraries::cublaslt().api());
     api.cublasLtMatmulAlgoGetHeuristic = Some(nothing);
     // SAFETY: the functions are those of the simulated library, and one that finds nothing.
     unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version")

@@ -1,15 +1,13 @@
 //! Plans that are stored and read again.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use curium_blas::lt::{BlasLt, CuBlasLt, Epilogue, Matmul, MatmulPlan, Operands, PlanOptions};
-use curium_blas::sys::lt::Api;
 use curium_blas::sys::{cublasStatus_t, libraryPropertyType_t};
 use curium_blas::{Error, Result};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
-use curium_sys::FunctionTable;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{copy_of, on_driver, on_simulator};
 
 use super::{execute, lt, plan, rows};
 
@@ -69,20 +67,6 @@ fn damaged_plans_are_refused() {
             assert_refused(read(&lt, &damaged), "the bytes are no plan");
         }
     });
-}
-
-/// Copies a table of functions.
-pub(crate) fn copy_of(api: &Api) -> Api {
-    let slots = std::ptr::from_ref(api).cast::<*const c_void>();
-    let address = |name: &std::ffi::CStr| {
-        let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
-        // SAFETY: the table has one slot for each function.
-        let slot = unsafe { slots.add(index) };
-        // SAFETY: the slot is a live function pointer or null.
-        unsafe { slot.read() }
-    };
-    // SAFETY: the functions are those of a library, which live as long as the program.
-    unsafe { Api::from_resolver(address) }
 }
 
 /// The simulated library with another version.

@@ -9,22 +9,11 @@ use curium_fft::sys::{Api, cufftHandle, cufftResult};
 use curium_fft::{Complex64, CuFft, Plan, Shape};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
-use curium_sys::FunctionTable as _;
-use curium_tests::{in_new_process, on_simulator};
+use curium_tests::{copy_of, in_new_process, on_simulator};
 
 /// Returns the simulated library with some other functions.
 fn library(change: impl FnOnce(&mut Api)) -> CuFft {
-    let simulated = curium_sim_libraries::cufft();
-    let slots = std::ptr::from_ref(simulated.api()).cast::<*const std::ffi::c_void>();
-    let address = |name: &std::ffi::CStr| {
-        let index = Api::FUNCTIONS.iter().position(|function| function.c_name() == name).expect("it is listed");
-        // SAFETY: the table has one slot for each function.
-        let slot = unsafe { slots.add(index) };
-        // SAFETY: the slot is a live function pointer or null.
-        unsafe { slot.read() }
-    };
-    // SAFETY: the functions are those of the library, which live as long as the program.
-    let mut api = unsafe { Api::from_resolver(address) };
+    let mut api = copy_of(curium_sim_libraries::cufft().api());
     change(&mut api);
     // SAFETY: the functions are those of the simulated library, and those of this module.
     unsafe { CuFft::from_api(api) }.expect("the library reports its version")
@@ -58,7 +47,7 @@ fn plan_is_destroyed_after_the_graph_that_captured_it() {
         stream.synchronize().expect("the launch succeeds");
         assert_eq!(DESTROYED.load(Ordering::Relaxed), 0, "the graph can be launched again");
         drop(executable);
-        // What a graph keeps may be released by another thread.
+        // Another thread may release what a graph keeps.
         let deadline = Instant::now() + Duration::from_secs(30);
         while DESTROYED.load(Ordering::Relaxed) == 0 && Instant::now() < deadline {
             std::thread::yield_now();
