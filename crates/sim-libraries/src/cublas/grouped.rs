@@ -7,9 +7,9 @@ use half::{bf16, f16};
 
 use super::call::Access::{Read, ReadWrite, Write};
 use super::dense::Transform;
-use super::mixed::Narrow;
+use super::mixed::{Narrow, set_narrow, wide};
 use super::operand::MatrixOperand;
-use super::{Call, Dense, INVALID, Result, code, size};
+use super::{Call, INVALID, Result, code, size};
 
 /// The parameters of all groups: arrays on the host with an element for each group, and arrays of pointers on the device.
 struct Groups<I> {
@@ -150,14 +150,9 @@ unsafe fn enqueue<T: Narrow, S: Narrow, I: Copy + Into<i64>>(mut call: Call, gro
     }
     call.enqueue(move |memory| {
         for Product { a: (a, on_a), b: (b, on_b), c, factors } in &products {
-            let wide = |matrix: MatrixOperand| {
-                let elements = memory.elements::<T>(matrix).into_iter().map(Narrow::wide).collect();
-                Dense::<f64>::new(matrix.rows(), matrix.columns(), elements)
-            };
-            let product = wide(*a).transformed(*on_a).times(&wide(*b).transformed(*on_b));
-            let result = product.scaled(factors.0).plus(factors.1, &wide(*c));
-            let narrow: Vec<T> = result.elements.into_iter().map(T::narrow).collect();
-            memory.set_elements(*c, &narrow);
+            let product = wide::<T>(memory, *a).transformed(*on_a).times(&wide::<T>(memory, *b).transformed(*on_b));
+            let result = product.scaled(factors.0).plus(factors.1, &wide::<T>(memory, *c));
+            set_narrow::<T>(memory, *c, result);
         }
     })
 }

@@ -13,7 +13,7 @@ use super::call::Access::{Read, ReadWrite};
 use super::dense::Transform;
 use super::memory::Memory;
 use super::operand::{Other, Storage, TriangleOperand};
-use super::{Call, Number, Result, Scalar, size};
+use super::{Call, Dense, Number, Result, Scalar, size};
 
 pub(super) use self::banded::{gbmv, hbmv, tbmv, tbsv};
 pub(super) use self::packed::{hpmv, hpr, hpr2, tpmv, tpsv};
@@ -34,20 +34,33 @@ pub(super) unsafe fn gemv<T: Number>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    let (transform, m, n) = (Transform::of(operation)?, size(m)?, size(n)?);
-    if m == 0 || n == 0 {
+    let (transform, sizes) = (Transform::of(operation)?, (size(m)?, size(n)?));
+    if sizes.0 == 0 || sizes.1 == 0 {
         return Ok(());
     }
+    let a = call.matrix(Read, a, sizes, lda)?;
+    let matrix = move |memory: &Memory<'_>| memory.matrix::<T>(a).transformed(transform);
+    // SAFETY: the caller upholds the contract.
+    unsafe { product(call, matrix, transform.stored(sizes.0, sizes.1), (alpha, beta), (x, incx), (y, incy)) }
+}
+
+/// Computes alpha · matrix · x + beta · y, where the matrix has these rows and columns.
+unsafe fn product<T: Number>(
+    mut call: Call,
+    matrix: impl Fn(&Memory<'_>) -> Dense<T> + Send + Sync + 'static,
+    (rows, columns): (usize, usize),
+    (alpha, beta): (*const T, *const T),
+    (x, incx): (*const T, i64),
+    (y, incy): (*mut T, i64),
+) -> Result {
     // SAFETY: the caller passes a factor.
     let alpha = unsafe { call.scalar(alpha) }?;
     // SAFETY: the caller passes a factor.
     let beta = unsafe { call.scalar(beta) }?;
-    let (rows, columns) = transform.stored(m, n);
-    let a = call.matrix(Read, a, (m, n), lda)?;
-    let (x, y) =
-        (call.vector(Read, x, columns as i64, incx)?, call.vector(Access::of_result(beta), y, rows as i64, incy)?);
+    let x = call.vector(Read, x, columns as i64, incx)?;
+    let y = call.vector(Access::of_result(beta), y, rows as i64, incy)?;
     call.enqueue(move |memory| {
-        let product = memory.matrix::<T>(a).transformed(transform).times(&memory.column(x));
+        let product = matrix(memory).times(&memory.column(x));
         let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
         memory.set_vector(y, &result.elements);
     })
@@ -155,24 +168,17 @@ impl<T: Number> Half<T> {
 unsafe fn product_with_half<T: Number>(
     mut call: Call,
     half: Half<T>,
-    (alpha, beta): (*const T, *const T),
-    (x, incx): (*const T, i64),
-    (y, incy): (*mut T, i64),
+    factors: (*const T, *const T),
+    x: (*const T, i64),
+    y: (*mut T, i64),
 ) -> Result {
-    if size(half.n)? == 0 {
+    let n = size(half.n)?;
+    if n == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
     let (a, other) = (half.operand(&mut call, Read)?, half.other);
-    let (x, y) = (call.vector(Read, x, half.n, incx)?, call.vector(Access::of_result(beta), y, half.n, incy)?);
-    call.enqueue(move |memory| {
-        let product = memory.triangle::<T>(a, other).times(&memory.column(x));
-        let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
-        memory.set_vector(y, &result.elements);
-    })
+    // SAFETY: the caller upholds the contract.
+    unsafe { product(call, move |memory| memory.triangle(a, other), (n, n), factors, x, y) }
 }
 
 pub(super) unsafe fn syr<T: Number>(
@@ -355,13 +361,13 @@ fn solve<T: Number>(
     }
     let x = call.vector(ReadWrite, x.cast_const(), n, incx)?;
     call.enqueue(move |memory| {
-        let is_upper = a.is_upper() != transform.flips();
+        let is_upper = a.is_upper != transform.flips();
         let result = memory.triangle::<T>(a, Other::Zero).transformed(transform).solve(is_upper, memory.column(x));
         memory.set_vector(x, &result.elements);
     })
 }
 
-/// Returns what turns a factor of a product into the other one.
+/// Returns the transform of one factor of a product that makes the other one.
 pub(super) fn transform_of(other: Other) -> Transform {
     if other == Other::Hermitian { Transform::Adjoint } else { Transform::Transposition }
 }

@@ -11,7 +11,7 @@ use super::call::Access;
 use super::call::Access::Read;
 use super::dense::Transform;
 use super::memory::Memory;
-use super::operand::Scalar;
+use super::operand::{MatrixOperand, Scalar};
 use super::{Call, Dense, INVALID, Result, code, size};
 
 /// A type of elements that is summed in `f64`, which holds each product and each sum of 8 and 16 bits.
@@ -155,15 +155,23 @@ unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(mut call: Call, product: &Pro
     let b = call.matrix::<T>(Read, product.b.0.cast(), on_b.stored(k, n), product.b.1)?;
     let c = call.matrix::<C>(access, product.c.0.cast(), (m, n), product.c.1)?;
     call.enqueue(move |memory| {
-        let wide = |elements: Vec<T>| elements.into_iter().map(Narrow::wide).collect();
-        let a = Dense::<f64>::new(a.rows(), a.columns(), wide(memory.elements(a))).transformed(on_a);
-        let b = Dense::new(b.rows(), b.columns(), wide(memory.elements(b))).transformed(on_b);
-        let before: Vec<f64> = memory.elements::<C>(c).into_iter().map(Narrow::wide).collect();
-        let product = a.times(&b).scaled(factor::<S>(memory, alpha));
-        let result = product.plus(factor::<S>(memory, beta), &Dense::new(m, n, before));
-        let narrow: Vec<C> = result.elements.into_iter().map(C::narrow).collect();
-        memory.set_elements(c, &narrow);
+        let product = wide::<T>(memory, a).transformed(on_a).times(&wide::<T>(memory, b).transformed(on_b));
+        let product = product.scaled(factor::<S>(memory, alpha));
+        let result = product.plus(factor::<S>(memory, beta), &wide::<C>(memory, c));
+        set_narrow::<C>(memory, c, result);
     })
+}
+
+/// Returns a matrix in `f64`.
+pub(super) fn wide<T: Narrow>(memory: &Memory<'_>, matrix: MatrixOperand) -> Dense<f64> {
+    let elements = memory.elements::<T>(matrix).into_iter().map(Narrow::wide).collect();
+    Dense::new(matrix.rows, matrix.columns, elements)
+}
+
+/// Stores a matrix in elements of `T`.
+pub(super) fn set_narrow<T: Narrow>(memory: &mut Memory<'_>, matrix: MatrixOperand, values: Dense<f64>) {
+    let elements: Vec<T> = values.elements.into_iter().map(T::narrow).collect();
+    memory.set_elements(matrix, &elements);
 }
 
 fn factor<S: Narrow>(memory: &Memory<'_>, scalar: Scalar<S>) -> f64 {

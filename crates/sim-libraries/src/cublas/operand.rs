@@ -72,16 +72,6 @@ pub(super) enum Other {
     Hermitian,
 }
 
-impl MatrixOperand {
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    pub(super) fn columns(&self) -> usize {
-        self.columns
-    }
-}
-
 impl Storage {
     /// Checks the storage of a triangle of `n` rows, and returns the number of diagonals beside the main one.
     pub(super) fn diagonals(self, n: usize) -> Result<usize> {
@@ -126,10 +116,6 @@ impl TriangleOperand {
         } else {
             column + without..(column + self.diagonals + 1).min(self.size)
         }
-    }
-
-    pub(super) fn is_upper(&self) -> bool {
-        self.is_upper
     }
 }
 

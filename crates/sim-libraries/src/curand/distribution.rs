@@ -114,7 +114,7 @@ unsafe extern "C" fn uniform<T: Real>(raw: curandGenerator_t, output: *mut T, le
     unsafe { write("curandGenerateUniform", raw, output, make) }
 }
 
-/// Writes numbers that `map` makes of those of a normal distribution.
+/// Writes numbers of a normal distribution, after `map` is applied to each.
 ///
 /// # Safety
 ///

@@ -89,7 +89,7 @@ fn transform<T: Number>(
     })
 }
 
-/// Returns the matrix of a modified rotation; a flag tells which of its elements are stored.
+/// Returns the matrix of a modified rotation. The flag determines which of the elements are stored.
 fn matrix_of<T: Number>([flag, h11, h21, h12, h22]: [T; 5]) -> [[T; 2]; 2] {
     let (zero, one) = (T::zero(), T::one());
     if flag == -one - one {
@@ -137,7 +137,9 @@ pub(in super::super) unsafe fn rotg<T: Number>(
     })
 }
 
-/// Returns the rotated first coordinate, for real numbers one number from which the rotation can be restored, the cosine and the sine.
+/// Returns the results of `cublas<t>rotg`: the new `a` and `b`, the cosine and the sine.
+///
+/// The new `a` is the rotated first coordinate. The new `b` encodes the rotation of real numbers, and is the old one for complex numbers.
 fn givens<T: Number>(a: T, b: T) -> (T, T, T::Absolute, T) {
     let (zero, one) = (<T::Absolute as num_traits::Zero>::zero(), <T::Absolute as num_traits::One>::one());
     let (size_a, size_b) = (a.abs(), b.abs());

@@ -4,12 +4,12 @@
 
 use curium_blas::sys::{cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
-use super::super::call::Access;
 use super::super::call::Access::Read;
 use super::super::dense::Transform;
+use super::super::memory::Memory;
 use super::super::operand::{Other, Storage};
 use super::super::{Call, Number, Result, size};
-use super::{Half, multiply, product_with_half, solve};
+use super::{Half, multiply, product, product_with_half, solve};
 
 pub(in super::super) unsafe fn gbmv<T: Number>(
     mut call: Call,
@@ -27,24 +27,15 @@ pub(in super::super) unsafe fn gbmv<T: Number>(
     y: *mut T,
     incy: i64,
 ) -> Result {
-    let (transform, m, n) = (Transform::of(operation)?, size(m)?, size(n)?);
+    let (transform, sizes) = (Transform::of(operation)?, (size(m)?, size(n)?));
     let diagonals = (size(lower)?, size(upper)?);
-    if m == 0 || n == 0 {
+    if sizes.0 == 0 || sizes.1 == 0 {
         return Ok(());
     }
-    // SAFETY: the caller passes a factor.
-    let alpha = unsafe { call.scalar(alpha) }?;
-    // SAFETY: the caller passes a factor.
-    let beta = unsafe { call.scalar(beta) }?;
-    let (rows, columns) = transform.stored(m, n);
-    let a = call.band(a, (m, n), diagonals, lda)?;
-    let (x, y) =
-        (call.vector(Read, x, columns as i64, incx)?, call.vector(Access::of_result(beta), y, rows as i64, incy)?);
-    call.enqueue(move |memory| {
-        let product = memory.band::<T>(a).transformed(transform).times(&memory.column(x));
-        let result = product.scaled(memory.scalar(alpha)).plus(memory.scalar(beta), &memory.column(y));
-        memory.set_vector(y, &result.elements);
-    })
+    let a = call.band(a, sizes, diagonals, lda)?;
+    let matrix = move |memory: &Memory<'_>| memory.band::<T>(a).transformed(transform);
+    // SAFETY: the caller upholds the contract.
+    unsafe { product(call, matrix, transform.stored(sizes.0, sizes.1), (alpha, beta), (x, incx), (y, incy)) }
 }
 
 pub(in super::super) unsafe fn hbmv<T: Number>(

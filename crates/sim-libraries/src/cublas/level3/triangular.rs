@@ -80,7 +80,7 @@ pub(super) fn solution<T: Number>(
     is_left: bool,
     right: Dense<T>,
 ) -> Dense<T> {
-    let is_upper = a.is_upper() != transform.flips();
+    let is_upper = a.is_upper != transform.flips();
     let a = memory.triangle::<T>(a, Other::Zero).transformed(transform);
     if is_left {
         return a.solve(is_upper, right);
