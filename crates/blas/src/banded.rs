@@ -5,13 +5,13 @@ use std::fmt;
 use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, DeviceSlice};
 
-use crate::element::Element;
 use crate::error::Result;
 use crate::layout::{MatrixLayout, Order};
 use crate::operand::operand;
 use crate::stored::Stored;
 use crate::sys::cublasFillMode_t;
 use crate::triangle::Triangle;
+use crate::view::{conjugation, matrix_view};
 
 /// The size of a banded matrix and the place of its elements in memory.
 ///
@@ -20,44 +20,49 @@ use crate::triangle::Triangle;
 /// `lower + j - i` of row i. Places without an element of the matrix are not accessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct BandLayout {
-    rows: usize,
-    columns: usize,
+    /// The layout of the matrix, with the leading dimension of the stored diagonals.
+    matrix: MatrixLayout,
     lower: usize,
     upper: usize,
-    leading_dimension: usize,
-    order: Order,
 }
 
 impl BandLayout {
     /// Creates the layout of a matrix by columns, one after the other.
     #[must_use]
     pub const fn column_major(rows: usize, columns: usize, lower: usize, upper: usize) -> Self {
-        let leading_dimension = lower.saturating_add(upper).saturating_add(1);
-        Self { rows, columns, lower, upper, leading_dimension, order: Order::ColumnMajor }
+        Self::of_matrix(MatrixLayout::column_major(rows, columns), lower, upper)
     }
 
     /// Creates the layout of a matrix by rows, one after the other.
     #[must_use]
     pub const fn row_major(rows: usize, columns: usize, lower: usize, upper: usize) -> Self {
-        let leading_dimension = lower.saturating_add(upper).saturating_add(1);
-        Self { rows, columns, lower, upper, leading_dimension, order: Order::RowMajor }
+        Self::of_matrix(MatrixLayout::row_major(rows, columns), lower, upper)
+    }
+
+    const fn of_matrix(matrix: MatrixLayout, lower: usize, upper: usize) -> Self {
+        let layout = Self { matrix, lower, upper };
+        layout.with_leading_dimension(layout.diagonals())
     }
 
     /// Sets the distance in elements from one column to the next, or from one row to the next if the matrix is stored by rows.
     #[must_use]
     pub const fn with_leading_dimension(mut self, leading_dimension: usize) -> Self {
-        self.leading_dimension = leading_dimension;
+        self.matrix = self.matrix.with_leading_dimension(leading_dimension);
         self
+    }
+
+    /// Returns the number of stored diagonals.
+    const fn diagonals(&self) -> usize {
+        self.lower.saturating_add(self.upper).saturating_add(1)
     }
 
     /// Checks that a matrix of this layout fits into `available` elements.
     fn check(&self, operation: &'static str, available: usize) -> Result<()> {
-        let length = self.lower.saturating_add(self.upper).saturating_add(1);
-        let storage = match self.order {
-            Order::ColumnMajor => MatrixLayout::column_major(length, self.columns),
-            Order::RowMajor => MatrixLayout::row_major(self.rows, length),
+        let storage = match self.matrix.order() {
+            Order::ColumnMajor => MatrixLayout::column_major(self.diagonals(), self.matrix.columns()),
+            Order::RowMajor => MatrixLayout::row_major(self.matrix.rows(), self.diagonals()),
         };
-        storage.with_leading_dimension(self.leading_dimension).check(operation, available).map(|_| ())
+        storage.with_leading_dimension(self.matrix.leading_dimension()).check(operation, available).map(|_| ())
     }
 }
 
@@ -104,11 +109,9 @@ impl<'a, T> Banded<'a, T> {
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: BandLayout) -> Result<Self> {
         let slice = memory.as_device_slice();
         layout.check("Banded::new", slice.len())?;
-        let BandLayout { rows, columns, lower, upper, leading_dimension, order } = layout;
-        let is_transposed = order == Order::RowMajor;
-        let (length, count, diagonals) =
-            if is_transposed { (columns, rows, (upper, lower)) } else { (rows, columns, (lower, upper)) };
-        let stored = Stored { length, count, leading_dimension, is_transposed, is_conjugated: false };
+        let BandLayout { matrix, lower, upper } = layout;
+        let stored = Stored::new(matrix);
+        let diagonals = if stored.is_transposed { (upper, lower) } else { (lower, upper) };
         Ok(Self { slice, stored, diagonals })
     }
 
@@ -142,18 +145,6 @@ impl<'a, T> Banded<'a, T> {
         Self::new(memory, BandLayout::row_major(rows, columns, lower, upper))
     }
 
-    /// Returns the number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.stored.rows()
-    }
-
-    /// Returns the number of columns.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.stored.columns()
-    }
-
     /// Returns the number of diagonals below the main one.
     #[must_use]
     pub fn lower(&self) -> usize {
@@ -164,37 +155,6 @@ impl<'a, T> Banded<'a, T> {
     #[must_use]
     pub fn upper(&self) -> usize {
         if self.stored.is_transposed { self.diagonals.0 } else { self.diagonals.1 }
-    }
-
-    /// Returns the transposition.
-    #[must_use]
-    pub fn transposed(mut self) -> Self {
-        self.stored.is_transposed ^= true;
-        self
-    }
-
-    /// Returns the matrix of the complex conjugates; the same for real elements. As for [`Matrix`](crate::Matrix), cuBLAS conjugates only
-    /// what it transposes.
-    #[must_use]
-    pub fn conjugated(mut self) -> Self
-    where
-        T: Element,
-    {
-        self.stored.is_conjugated ^= T::IS_COMPLEX;
-        self
-    }
-
-    /// Returns the conjugate transposition, also called adjoint.
-    #[must_use]
-    pub fn adjoint(self) -> Self
-    where
-        T: Element,
-    {
-        self.transposed().conjugated()
-    }
-
-    pub(crate) fn address(&self) -> CUdeviceptr {
-        self.slice.as_pointer().as_raw()
     }
 
     /// Returns one triangle of the matrix. In memory, the lower one begins after the diagonals above the main one.
@@ -222,4 +182,6 @@ impl<T> fmt::Debug for Banded<'_, T> {
     }
 }
 
+matrix_view!(Banded);
+conjugation!(Banded);
 operand!(Banded, &[T]);

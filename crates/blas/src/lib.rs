@@ -61,6 +61,7 @@ mod stored;
 pub mod sys;
 mod triangle;
 mod vector;
+mod view;
 
 pub use curium_driver::sys::load::{LibraryVersion, MissingFunction};
 pub use num_complex::{Complex32, Complex64};

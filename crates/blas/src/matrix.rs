@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
-use crate::element::Element;
 use crate::error::Result;
 use crate::layout::MatrixLayout;
 use crate::operand::operand;
 use crate::stored::Stored;
 use crate::sys::cublasOperation_t;
+use crate::view::{conjugation, matrix_view};
 
 /// A matrix in device memory that an operation reads.
 ///
@@ -72,50 +71,6 @@ impl<'a, T> Matrix<'a, T> {
         Ok(Self { slice, stored: Stored::new(layout) })
     }
 
-    /// Returns the number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.stored.rows()
-    }
-
-    /// Returns the number of columns.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.stored.columns()
-    }
-
-    /// Returns the transposition.
-    #[must_use]
-    pub fn transposed(mut self) -> Self {
-        self.stored.is_transposed ^= true;
-        self
-    }
-
-    /// Returns the matrix of the complex conjugates; the same for real elements.
-    ///
-    /// cuBLAS conjugates only what it transposes: a product takes the conjugates of a matrix by rows, or those of a transposition.
-    #[must_use]
-    pub fn conjugated(mut self) -> Self
-    where
-        T: Element,
-    {
-        self.stored.is_conjugated ^= T::IS_COMPLEX;
-        self
-    }
-
-    /// Returns the conjugate transposition, also called adjoint.
-    #[must_use]
-    pub fn adjoint(self) -> Self
-    where
-        T: Element,
-    {
-        self.transposed().conjugated()
-    }
-
-    pub(crate) fn address(&self) -> CUdeviceptr {
-        self.slice.as_pointer().as_raw()
-    }
-
     /// Returns the number of elements of the memory.
     pub(crate) fn available(&self) -> usize {
         self.slice.len()
@@ -156,29 +111,6 @@ impl<'a, T> MatrixMut<'a, T> {
         Self::new(memory, MatrixLayout::row_major(rows, columns))
     }
 
-    /// Returns the number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.stored.rows()
-    }
-
-    /// Returns the number of columns.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.stored.columns()
-    }
-
-    /// Returns the transposition.
-    #[must_use]
-    pub fn transposed(mut self) -> Self {
-        self.stored.is_transposed ^= true;
-        self
-    }
-
-    pub(crate) fn address(&self) -> CUdeviceptr {
-        self.slice.as_pointer().as_raw()
-    }
-
     /// Returns the number of elements of the memory.
     pub(crate) fn available(&self) -> usize {
         self.slice.len()
@@ -205,6 +137,9 @@ impl<T> fmt::Debug for MatrixMut<'_, T> {
     }
 }
 
+matrix_view!(Matrix);
+matrix_view!(MatrixMut);
+conjugation!(Matrix);
 operand!(Matrix, &[T]);
 operand!(MatrixMut, &mut [T]);
 

@@ -5,11 +5,12 @@ use std::fmt;
 use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
-use crate::element::Element;
 use crate::error::{Result, ShapeError};
+use crate::layout::MatrixLayout;
 use crate::operand::operand;
 use crate::stored::Stored;
 use crate::triangle::Triangle;
+use crate::view::conjugation;
 
 /// One triangle of a square matrix in device memory, without gaps, that an operation reads: a triangular matrix, or the stored part of a
 /// symmetric or Hermitian one.
@@ -70,26 +71,6 @@ impl<'a, T> Packed<'a, T> {
         let stored = stored("Packed::row_major", size, slice.len())?;
         Ok(Self { slice, stored, triangle: triangle.flipped() }.transposed())
     }
-
-    /// Returns the matrix of the complex conjugates; the same for real elements. As for [`Matrix`](crate::Matrix), cuBLAS conjugates only
-    /// what it transposes.
-    #[must_use]
-    pub fn conjugated(mut self) -> Self
-    where
-        T: Element,
-    {
-        self.stored.is_conjugated ^= T::IS_COMPLEX;
-        self
-    }
-
-    /// Returns the conjugate transposition, also called adjoint.
-    #[must_use]
-    pub fn adjoint(self) -> Self
-    where
-        T: Element,
-    {
-        self.transposed().conjugated()
-    }
 }
 
 impl<'a, T> PackedMut<'a, T> {
@@ -128,7 +109,7 @@ impl<'a, T> PackedMut<'a, T> {
 macro_rules! packed {
     ($view:ident, $slice:ty, $name:literal) => {
         impl<T> $view<'_, T> {
-            /// Returns the number of rows, which is that of columns.
+            /// Returns the number of rows, which is the number of columns.
             #[must_use]
             pub fn size(&self) -> usize {
                 self.stored.count
@@ -163,6 +144,7 @@ macro_rules! packed {
     };
 }
 
+conjugation!(Packed);
 packed!(Packed, &[T], "Packed");
 packed!(PackedMut, &mut [T], "PackedMut");
 
@@ -174,19 +156,13 @@ impl<T> Clone for Packed<'_, T> {
 
 impl<T> Copy for Packed<'_, T> {}
 
-/// Returns the stored matrix of a packed triangle, whose columns have no distance of their own.
+/// Returns the stored matrix of a packed triangle. Its leading dimension has no meaning.
 fn stored(operation: &'static str, size: usize, available: usize) -> Result<Stored> {
     // One of the factors is even.
     let (one, other) = if size.is_multiple_of(2) { (size / 2, size + 1) } else { (size, size / 2 + 1) };
     let required = one.checked_mul(other);
     if required.is_some_and(|required| required <= available) {
-        return Ok(Stored {
-            length: size,
-            count: size,
-            leading_dimension: size,
-            is_transposed: false,
-            is_conjugated: false,
-        });
+        return Ok(Stored::new(MatrixLayout::column_major(size, size)));
     }
     let required = required.map_or_else(|| "too many".to_owned(), |required| required.to_string());
     let problem =
