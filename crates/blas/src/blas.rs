@@ -100,7 +100,7 @@ impl Blas {
         // SAFETY: the handle is live, and its context is current.
         entered(handle.context(), || unsafe { call!(api, cublasSetPointerMode_v2(handle.raw(), pointer_mode)) })?;
         let (handle, pointer_staging) = (Arc::new(handle), PointerStaging::default());
-        // The destruction of a handle synchronizes the device, which invalidates a capture.
+        // Destroying a handle synchronizes the device, which invalidates a capture.
         AccessGuard::new(&stream)?.keep(&handle);
         Ok(Self { handle, stream, workspace: None, pointer_mode, pointer_staging })
     }
@@ -162,7 +162,7 @@ impl Blas {
         Ok(())
     }
 
-    /// Checks that the graph of a capture gets the work that is enqueued.
+    /// Returns an error if this thread captures a graph that the stream is not part of.
     fn expect_captured(&self, operation: &'static str) -> Result<()> {
         Ok(self.stream.expect_captured(operation, "create the handle on the capture scope")?)
     }

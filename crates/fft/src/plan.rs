@@ -123,7 +123,7 @@ impl<I: Transform<O>, O> Plan<I, O> {
         // SAFETY: the plan and the stream are live, and their context is current.
         handle.entered(|| unsafe { call!(handle.library().api(), cufftSetStream(handle.raw(), raw)) })?;
         let (handle, stream) = (Arc::new(handle), stream.clone());
-        // A plan that is destroyed frees memory, which a capture may not survive.
+        // Destroying a plan frees memory, which may invalidate a capture.
         AccessGuard::new(&stream)?.keep(&handle);
         Ok(Self { handle, stream, workspace: None, layout, _types: PhantomData })
     }

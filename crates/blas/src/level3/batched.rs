@@ -20,7 +20,7 @@ use crate::{Blas, address};
 impl Blas {
     /// Computes the products of batches of matrices anywhere in memory: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
     ///
-    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A factor may stand in a batch several times.
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A batch may contain a factor several times.
     ///
     /// CUDA: `cublas<t>gemmBatched`, and a copy of the pointers to device memory.
     ///
@@ -52,7 +52,7 @@ impl Blas {
         let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let [left, right, to] = thirds(pointers.as_pointer().as_raw(), count);
+        let [left, right, to] = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
         let operands: &mut [&mut dyn crate::Operand] =
             &mut [&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c];
@@ -69,8 +69,8 @@ impl Blas {
     /// Solves `a` · `z` = `alpha` · `b` for batches of matrices anywhere in memory, or `z` · `a` = `alpha` · `b` if the side is the right
     /// one, and stores each `z` in its `b`.
     ///
-    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A triangular matrix may stand in its batch
-    /// several times.
+    /// The matrices of a batch have the same shape, order, leading dimension and conjugation. A batch may contain a triangular
+    /// matrix several times.
     ///
     /// CUDA: `cublas<t>trsmBatched`, and a copy of the pointers to device memory.
     ///
@@ -109,7 +109,7 @@ impl Blas {
         let mut alpha = Aligned(alpha);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
-        let [from, to, _] = thirds(pointers.as_pointer().as_raw(), count);
+        let [from, to] = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(b));
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut pointers, &mut a, &mut b], |api, raw| {
             let (a, b) = (address(from).cast(), address(to).cast());
@@ -119,7 +119,7 @@ impl Blas {
         })
     }
 
-    /// Checks that vector loads can read matrices of 32-bit numbers if they are used: cuBLAS does not check the alignment of batches.
+    /// Checks the alignment of matrices of 32-bit numbers if the math mode uses vector loads. cuBLAS does not check it for batches.
     fn expect_vector_alignment<T: Element>(
         &mut self,
         operation: &'static str,
@@ -182,7 +182,7 @@ pub(super) fn addresses<T>(a: &[Matrix<'_, T>], b: &[Matrix<'_, T>], c: &[Matrix
     factors.chain(c.iter().map(MatrixMut::address)).collect()
 }
 
-/// Returns the addresses of the arrays of `count` pointers that begin at `address`.
-pub(super) fn thirds(address: CUdeviceptr, count: usize) -> [CUdeviceptr; 3] {
-    [0, 1, 2].map(|index| address + index * (count * size_of::<CUdeviceptr>()) as CUdeviceptr)
+/// Returns the addresses of consecutive arrays of `count` pointers. The first is at `address`.
+pub(super) fn arrays<const N: usize>(address: CUdeviceptr, count: usize) -> [CUdeviceptr; N] {
+    std::array::from_fn(|index| address + (index * count * size_of::<CUdeviceptr>()) as CUdeviceptr)
 }

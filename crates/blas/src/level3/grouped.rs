@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use curium_driver::sys::call;
 
-use super::batched::{addresses, layouts, thirds, vector_alignment};
+use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::error::Result;
@@ -51,8 +51,8 @@ grouped! {
 
 /// A group of products with equal shapes and factors: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
 ///
-/// The matrices of `a` have the same shape, order, leading dimension and conjugation, and so have those of `b` and those of `c`. A factor
-/// may stand in its group several times.
+/// The matrices of `a` have the same shape, order, leading dimension and conjugation, and so have those of `b` and those of `c`. A group
+/// may contain a factor several times.
 #[derive(Debug)]
 pub struct GemmGroup<'g, 'm, T: Grouped> {
     /// The factor of the products.
@@ -132,16 +132,16 @@ impl Blas {
             }
         }
         let Parameters { operations, sizes, leading, factors, counts, mut a, mut b } = parameters;
-        let mut addresses = addresses(&a, &b, &[]);
-        addresses.extend(results.iter().flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)));
         if a.is_empty() {
             return Ok(());
         }
+        let mut addresses = addresses(&a, &b, &[]);
+        addresses.extend(results.iter().flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)));
         if T::IS_VECTORIZED {
             vector_alignment(OPERATION, &addresses)?;
         }
         let pointers = self.pointers(OPERATION, &addresses)?;
-        let [left, right, to] = thirds(pointers.as_pointer().as_raw(), a.len());
+        let [left, right, to] = arrays(pointers.as_pointer().as_raw(), a.len());
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(&mut b));
         let mut results = Each(&mut results);
         let operands: &mut [&mut dyn Operand] = &mut [&mut pointers, &mut a, &mut b, &mut results];

@@ -147,8 +147,8 @@ impl Matmul {
     }
 }
 
-/// Returns `true` if the columns of all matrices with one index lie one after the other between two columns of the first matrix, as those
-/// of the heads of an attention do.
+/// Returns `true` if the matrices interleave: between two columns of the first matrix, each other matrix has one column. Attention heads
+/// have this layout.
 fn interleave(stored: Stored, stride: usize, count: usize) -> bool {
     let end = stride.checked_mul(count - 1).and_then(|last| last.checked_add(stored.length));
     stride >= stored.length && end.is_some_and(|end| end <= stored.leading_dimension)
