@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn saxpy(device: &Device) -> curium::driver::Result<Vec<f32>> {
     let stream = device.primary_context()?.stream()?;
     let library = Library::from_ptx(device, include_str!("saxpy.ptx"))?;
-    // Compares the number and sizes of the parameters with those of the loaded code.
+    // Returns an error if the number or sizes of the parameters differ from those of the loaded code.
     let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
 
     let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;

@@ -64,6 +64,19 @@ mod quick_start {
     }
 }
 
+/// The second program of the quick start.
+mod quick_start_kernels {
+    include!("../quick_start/kernels.rs");
+
+    #[test]
+    fn kernels_of_the_quick_start_run() -> curium::driver::Result<()> {
+        curium_sim::test(|device: Device| {
+            assert_eq!(doubled(&device, &[1.0, 2.0, 3.0])?, [2.0, 4.0, 6.0]);
+            Ok(())
+        })
+    }
+}
+
 /// The code of the front page, as a reader pastes it.
 #[expect(dead_code, clippy::print_stdout, reason = "`main` needs a GPU, and prints its result")]
 mod readme {
@@ -73,7 +86,7 @@ mod readme {
 #[test]
 fn code_that_readers_paste_is_the_code_that_is_run() {
     let pasted = |file: &str| read(&root().join("tests/quick_start").join(file));
-    assert_eq!(blocks("docs/book/src/quick-start.md", "rust,ignore"), [pasted("main.rs")]);
+    assert_eq!(blocks("docs/book/src/quick-start.md", "rust,ignore"), [pasted("main.rs"), pasted("kernels.rs")]);
     assert_eq!(blocks("docs/book/src/quick-start.md", "text"), [pasted("scale.ptx")]);
     assert_eq!(blocks("README.md", "rust").join("\n"), pasted("readme.rs"));
 }
