@@ -14,7 +14,6 @@ mod heap;
 mod local;
 mod owner_lock;
 mod size_class;
-mod sorted_map;
 #[cfg(test)]
 mod tests;
 mod thread_cache;
@@ -25,6 +24,5 @@ pub(crate) use self::local::LocalCache;
 #[cfg(any(feature = "diagnostics", test))]
 pub(crate) use self::size_class::SizeClass;
 pub(crate) use self::size_class::{BlockSize, GRANULE};
-pub(crate) use self::sorted_map::SortedMap;
 #[cfg(any(feature = "diagnostics", test))]
 pub(crate) use self::thread_cache::ThreadCache;

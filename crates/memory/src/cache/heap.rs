@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::free_lists::FreeLists;
 use super::size_class::{BlockSize, GRANULE, SizeClass};
-use super::sorted_map::SortedMap;
 
 /// The identity of a stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -41,11 +40,10 @@ pub(crate) struct Heap {
     /// `true` if ranges coalesce across segments, as in one reserved virtual address range.
     is_contiguous: bool,
     /// The length of each segment, by start address.
-    segments: SortedMap<u64>,
+    segments: BTreeMap<u64, u64>,
     /// The free ranges by address.
     ranges: BTreeMap<u64, FreeRange>,
-    /// The free memory by stream.
-    streams: SortedMap<StreamHeap>,
+    streams: BTreeMap<StreamId, StreamHeap>,
 }
 
 /// The free memory of one stream.
@@ -104,23 +102,23 @@ impl Heap {
             return false;
         };
         self.carve(around, start, length);
-        self.segments.remove(start);
+        self.segments.remove(&start);
         true
     }
 
     /// Returns the segments by address.
     pub(crate) fn segments(&self) -> Vec<Segment> {
-        self.segments.entries().iter().map(|&(start, length)| Segment { start, length }).collect()
+        self.segments.iter().map(|(start, length)| Segment { start: *start, length: *length }).collect()
     }
 
     /// Returns the size of all segments in bytes.
     pub(crate) fn reserved_bytes(&self) -> u64 {
-        self.segments.entries().iter().map(|(_, length)| length).sum()
+        self.segments.values().sum()
     }
 
     /// Takes up to `most` blocks of a class for `stream` and appends them to `blocks`.
     pub(crate) fn take_blocks(&mut self, stream: StreamId, class: SizeClass, most: usize, blocks: &mut Vec<u64>) {
-        let list = self.streams.get_mut(stream.0).map(|heap| heap.blocks.of(class)).filter(|list| !list.is_empty());
+        let list = self.streams.get_mut(&stream).map(|heap| heap.blocks.of(class)).filter(|list| !list.is_empty());
         if let Some(list) = list {
             blocks.extend(list.drain(list.len().saturating_sub(most)..));
             return;
@@ -146,7 +144,7 @@ impl Heap {
     pub(crate) fn free(&mut self, stream: StreamId, size: BlockSize, address: u64) {
         match size {
             BlockSize::Class(class) => {
-                let heap = self.streams.get_or_default(stream.0);
+                let heap = self.streams.entry(stream).or_default();
                 heap.blocks.of(class).push(address);
                 heap.has_freed = true;
             }
@@ -156,7 +154,7 @@ impl Heap {
 
     /// Frees a range for `stream`.
     pub(crate) fn free_range(&mut self, stream: StreamId, start: u64, length: u64) {
-        let heap = self.streams.get_or_default(stream.0);
+        let heap = self.streams.entry(stream).or_default();
         heap.has_freed = true;
         let epoch = heap.epoch;
         self.coalesce(FreeRange { start, length, stream, epoch });
@@ -164,7 +162,7 @@ impl Heap {
 
     /// Coalesces the blocks freed on a stream.
     pub(crate) fn coalesce_blocks(&mut self, stream: StreamId) {
-        let Some(heap) = self.streams.get_mut(stream.0) else { return };
+        let Some(heap) = self.streams.get_mut(&stream) else { return };
         let (mut blocks, epoch) = (Vec::new(), heap.epoch);
         heap.blocks.drain(|class, start| blocks.push(FreeRange { start, length: class.bytes(), stream, epoch }));
         blocks.into_iter().for_each(|block| self.coalesce(block));
@@ -179,7 +177,7 @@ impl Heap {
     /// has passed a point recorded after this call, the returned epoch may be [released](Heap::release).
     pub(crate) fn begin_epoch(&mut self, stream: StreamId) -> Option<Epoch> {
         self.coalesce_blocks(stream);
-        let heap = self.streams.get_mut(stream.0).filter(|heap| heap.has_freed)?;
+        let heap = self.streams.get_mut(&stream).filter(|heap| heap.has_freed)?;
         let epoch = heap.epoch;
         (heap.epoch, heap.has_freed) = (Epoch(epoch.0 + 1), false);
         Some(epoch)
@@ -190,7 +188,7 @@ impl Heap {
         let streams = self.streams().into_iter().filter(|stream| *stream != StreamId::ANY);
         let begin = |stream| {
             self.begin_epoch(stream);
-            let last = self.streams.get(stream.0)?.epoch.0.checked_sub(1)?;
+            let last = self.streams.get(&stream)?.epoch.0.checked_sub(1)?;
             Some((stream, Epoch(last)))
         };
         let begun = streams.filter_map(begin).collect();
@@ -200,7 +198,7 @@ impl Heap {
 
     /// Makes the memory that a stream freed up to an epoch available to every stream.
     pub(crate) fn release(&mut self, stream: StreamId, epoch: Epoch) {
-        let Some(heap) = self.streams.get(stream.0) else { return };
+        let Some(heap) = self.streams.get(&stream) else { return };
         let ranges = heap.ranges.iter().map(|(_, start)| self.ranges[start]).filter(|range| range.epoch <= epoch);
         for range in ranges.collect::<Vec<_>>() {
             self.remove(range);
@@ -210,27 +208,27 @@ impl Heap {
 
     /// Removes a stream that frees no more memory. Returns `false` if memory is available to this stream only.
     pub(crate) fn forget(&mut self, stream: StreamId) -> bool {
-        let is_empty = self.streams.get(stream.0).is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
+        let is_empty = self.streams.get(&stream).is_none_or(|heap| heap.blocks.is_empty() && heap.ranges.is_empty());
         if is_empty {
-            self.streams.remove(stream.0);
+            self.streams.remove(&stream);
         }
         is_empty
     }
 
     /// Returns `true` if a coalesced range is available to `stream` only.
     pub(crate) fn has_ranges(&self, stream: StreamId) -> bool {
-        self.streams.get(stream.0).is_some_and(|heap| !heap.ranges.is_empty())
+        self.streams.get(&stream).is_some_and(|heap| !heap.ranges.is_empty())
     }
 
     /// Returns the size of all free memory in bytes.
     pub(crate) fn free_bytes(&self) -> u64 {
-        let blocks: u64 = self.streams.entries().iter().map(|(_, heap)| heap.blocks.bytes()).sum();
+        let blocks: u64 = self.streams.values().map(|heap| heap.blocks.bytes()).sum();
         blocks + self.ranges.values().map(|range| range.length).sum::<u64>()
     }
 
     /// Returns the length of the longest range available to `stream`.
     pub(crate) fn longest(&self, stream: StreamId) -> u64 {
-        let longest = |stream: StreamId| Some(self.streams.get(stream.0)?.ranges.last()?.0);
+        let longest = |stream| Some(self.streams.get(&stream)?.ranges.last()?.0);
         longest(stream).max(longest(StreamId::ANY)).unwrap_or_default()
     }
 
@@ -243,11 +241,11 @@ impl Heap {
     /// Returns the free ranges by address, including blocks.
     #[cfg(test)]
     pub(crate) fn free_ranges(&self) -> Vec<FreeRange> {
-        let blocks = self.streams.entries().iter().flat_map(|(stream, heap)| {
+        let blocks = self.streams.iter().flat_map(|(stream, heap)| {
             let range = |(class, start): (SizeClass, u64)| FreeRange {
                 start,
                 length: class.bytes(),
-                stream: StreamId(*stream),
+                stream: *stream,
                 epoch: heap.epoch,
             };
             heap.blocks.iter().map(range)
@@ -258,11 +256,11 @@ impl Heap {
     }
 
     fn streams(&self) -> Vec<StreamId> {
-        self.streams.entries().iter().map(|(stream, _)| StreamId(*stream)).collect()
+        self.streams.keys().copied().collect()
     }
 
     fn take_range_of(&mut self, stream: StreamId, length: u64, alignment: u64) -> Option<u64> {
-        let ranges = self.streams.get(stream.0)?.ranges.range((length, 0)..);
+        let ranges = self.streams.get(&stream)?.ranges.range((length, 0)..);
         let aligned = ranges.map(|(available, start)| (*available, *start, start.next_multiple_of(alignment)));
         let (_, start, aligned) = { aligned }.find(|(available, start, at)| at - start + length <= *available)?;
         self.carve(self.ranges[&start], aligned, length);
@@ -299,12 +297,12 @@ impl Heap {
 
     fn insert(&mut self, range: FreeRange) {
         self.ranges.insert(range.start, range);
-        self.streams.get_or_default(range.stream.0).ranges.insert((range.length, range.start));
+        self.streams.entry(range.stream).or_default().ranges.insert((range.length, range.start));
     }
 
     fn remove(&mut self, range: FreeRange) {
         self.ranges.remove(&range.start);
-        if let Some(heap) = self.streams.get_mut(range.stream.0) {
+        if let Some(heap) = self.streams.get_mut(&range.stream) {
             heap.ranges.remove(&(range.length, range.start));
         }
     }
@@ -316,7 +314,7 @@ impl Heap {
 
     /// Returns `true` if two ranges may be joined.
     fn are_adjacent(&self, left: &FreeRange, right: &FreeRange) -> bool {
-        let is_boundary = !self.is_contiguous && self.segments.contains(right.start);
+        let is_boundary = !self.is_contiguous && self.segments.contains_key(&right.start);
         left.end() == right.start && left.stream == right.stream && !is_boundary
     }
 

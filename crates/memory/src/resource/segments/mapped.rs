@@ -1,12 +1,14 @@
 //! Segments of physical memory mapped into one reserved virtual address range.
 
+use std::collections::BTreeMap;
+
 use curium_driver::sys::{
     CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationProp,
     CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType,
 };
 use curium_driver::{Context, Device, Error, Result, call};
 
-use crate::cache::{CentralHeap, Segment, SortedMap};
+use crate::cache::{CentralHeap, Segment};
 
 /// A reserved virtual address range. The parts that are mapped to physical memory are its segments. A part mapped
 /// directly after free memory extends that memory in place.
@@ -17,7 +19,7 @@ pub(in crate::resource) struct Mapped {
     range: Segment,
     granularity: u64,
     /// The mapped parts, by address.
-    parts: SortedMap<Part>,
+    parts: BTreeMap<u64, Part>,
 }
 
 /// Mapped physical memory.
@@ -50,7 +52,7 @@ impl Mapped {
         let granularity = granularity as u64;
         let length = (device.total_memory()? as u64 * RANGE_PER_MEMORY).next_multiple_of(granularity);
         let range = reserve(device, length)?;
-        Ok(Self { context: context.clone(), range, granularity, parts: SortedMap::default() })
+        Ok(Self { context: context.clone(), range, granularity, parts: BTreeMap::new() })
     }
 
     /// Maps a new part.
@@ -72,16 +74,16 @@ impl Mapped {
 
     /// Unmaps a part and releases its memory. If unmapping fails, the part is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
-        let Some(part) = self.parts.get(start) else { return Ok(()) };
+        let Some(part) = self.parts.get(&start) else { return Ok(()) };
         let (length, memory) = (part.length, part.memory);
         self.unmap(start, length)?;
         // Unmapped memory is not kept, even if releasing it fails.
-        self.parts.remove(start);
+        self.parts.remove(&start);
         self.release(memory)
     }
 
     pub(super) fn contains(&self, start: u64) -> bool {
-        self.parts.contains(start)
+        self.parts.contains_key(&start)
     }
 
     /// Frees the reserved range if nothing is mapped.
@@ -97,18 +99,15 @@ impl Mapped {
 
     /// Returns the gap in which the fewest bytes must be mapped to obtain a free range of `bytes` bytes.
     fn gap(&self, bytes: u64, heap: &CentralHeap) -> Option<Gap> {
-        let (mut start, mut best) = (self.range.start, None::<Gap>);
-        let parts = self.parts.entries().iter().map(|(start, part)| (*start, start + part.length));
-        for (end, next_start) in parts.chain([(self.range.end(), self.range.end())]) {
+        let starts =
+            std::iter::once(self.range.start).chain(self.parts.iter().map(|(start, part)| start + part.length));
+        let ends = self.parts.keys().copied().chain([self.range.end()]);
+        let gap = |(start, end): (u64, u64)| {
             let missing = bytes.saturating_sub(heap.with(|heap| heap.free_before(start)));
             let needed = missing.next_multiple_of(self.granularity).max(self.granularity);
-            let available = end - start;
-            if needed <= available && best.as_ref().is_none_or(|best| needed < best.needed) {
-                best = Some(Gap { start, needed, available });
-            }
-            start = next_start;
-        }
-        best
+            (needed <= end - start).then_some(Gap { start, needed, available: end - start })
+        };
+        starts.zip(ends).filter_map(gap).min_by_key(|gap| (gap.needed, gap.start))
     }
 
     /// Maps new physical memory into the reserved range.

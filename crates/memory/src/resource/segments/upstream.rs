@@ -1,10 +1,11 @@
 //! Segments allocated from another resource.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use curium_driver::{Context, DevicePointer, Result, Stream};
 
-use crate::cache::{GRANULE, Segment, SortedMap};
+use crate::cache::{GRANULE, Segment};
 use crate::resource::Resource;
 use crate::resource::request::DRIVER_ALIGNMENT;
 
@@ -13,7 +14,7 @@ pub(in crate::resource) struct Upstream {
     resource: Arc<dyn Resource>,
     stream: Stream,
     /// The pieces, by the start address of their segment.
-    pieces: SortedMap<Piece>,
+    pieces: BTreeMap<u64, Piece>,
 }
 
 /// An allocation, and the segment in it.
@@ -28,7 +29,7 @@ const MAX_STEP: u64 = 1 << 62;
 
 impl Upstream {
     pub(in crate::resource) fn new(context: &Context, resource: Arc<dyn Resource>) -> Result<Self> {
-        Ok(Self { resource, stream: context.stream()?, pieces: SortedMap::default() })
+        Ok(Self { resource, stream: context.stream()?, pieces: BTreeMap::new() })
     }
 
     /// Allocates a piece.
@@ -46,15 +47,15 @@ impl Upstream {
 
     /// Frees a piece. If that fails, the piece is kept.
     pub(super) fn remove(&mut self, start: u64) -> Result<()> {
-        if let Some(piece) = self.pieces.get(start) {
+        if let Some(piece) = self.pieces.get(&start) {
             self.free(piece)?;
-            self.pieces.remove(start);
+            self.pieces.remove(&start);
         }
         Ok(())
     }
 
     pub(super) fn contains(&self, start: u64) -> bool {
-        self.pieces.contains(start)
+        self.pieces.contains_key(&start)
     }
 
     /// Leaks the resource if pieces remain, since they are valid only while it exists.
