@@ -5,12 +5,11 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
-use curium_driver::{DevicePointer, Error, LeakedMemory, Result, Returned, Stream};
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use crate::device_slice::{WholeMut, argument_as, buffer_views};
-use crate::size;
 use crate::tracked::{Accessibility, Tracked};
+use crate::{size, wait};
 
 /// A buffer in device memory that other code owns, such as a [`Mapping`](crate::Mapping), an
 /// [`IpcMemory`](crate::IpcMemory), or memory of a graphics API or another library. It is sliced, copied and passed to
@@ -163,22 +162,8 @@ impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
         if self.tracked.exclusive().is_leased() {
             return self.tracked.leave_memory(owner, self.byte_len() as u64);
         }
-        let owner = ManuallyDrop::new(owner);
-        let driver = self.stream().driver().clone();
-        let waited = dropping(|| {
-            let accesses = self.tracked.exclusive();
-            let wait = || accesses.synchronize().or_else(|_| accesses.synchronize());
-            let waited = with_relaxed_capture_mode_if_possible(&driver, wait);
-            // Memory that may still be in use is never released. A lost context accesses no memory.
-            if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
-                drop(ManuallyDrop::into_inner(owner));
-            }
-            waited
-        });
-        match waited {
-            Some(Err(error)) if error.is_sticky() => report(&error),
-            Some(Err(error)) => leak(&driver, LeakedMemory::new(1, self.byte_len() as u64), &error),
-            Some(Ok(())) | None => {}
-        }
+        let (driver, bytes) = (self.stream().driver().clone(), self.byte_len() as u64);
+        let accesses = self.tracked.exclusive();
+        wait::drop_or_leak(&driver, bytes, owner, || accesses.synchronize());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -52,6 +53,27 @@ pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, mut free: impl FnMut() -
     let free = || with_relaxed_capture_mode_if_possible(driver, || free().or_else(|_| free()));
     if let Some(Err(error)) = dropping(free) {
         leak(driver, LeakedMemory::new(1, bytes), &error);
+    }
+}
+
+/// Drops `value`, which owns memory of `bytes` bytes, after `wait` for its uses. If a second attempt fails too, the memory is leaked, counted
+/// and reported, unless the context is lost: then nothing accesses the memory.
+///
+/// Captures of other code, on other threads, neither prevent this nor are invalidated by it.
+pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, mut wait: impl FnMut() -> Result<()>) {
+    // Not dropped if the process is exiting.
+    let value = ManuallyDrop::new(value);
+    let waited = dropping(|| {
+        let waited = with_relaxed_capture_mode_if_possible(driver, || wait().or_else(|_| wait()));
+        if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
+            drop(ManuallyDrop::into_inner(value));
+        }
+        waited
+    });
+    match waited {
+        Some(Err(error)) if error.is_sticky() => report(&error),
+        Some(Err(error)) => leak(driver, LeakedMemory::new(1, bytes), &error),
+        Some(Ok(())) | None => {}
     }
 }
 

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::extend::{drop_on_completion, dropping, leak, report, with_relaxed_capture_mode_if_possible};
+use curium_driver::extend::drop_on_completion;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Completion, Error, Event, LeakedMemory, PooledEvent, Result, Returned, Stream};
+use curium_driver::{Completion, Error, Event, PooledEvent, Result, Returned, Stream};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
@@ -210,18 +210,6 @@ impl<B> fmt::Debug for Pending<B> {
 impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        // Retries once, because no caller can.
-        let wait = || self.event.synchronize().or_else(|_| self.event.synchronize());
-        match dropping(|| with_relaxed_capture_mode_if_possible(self.event.driver(), wait)) {
-            Some(Ok(())) => {}
-            // Only a lost context is certain not to access the memory.
-            Some(Err(error)) if error.is_sticky() => report(&error),
-            Some(Err(error)) => {
-                std::mem::forget(host);
-                leak(self.event.driver(), LeakedMemory::new(1, self.bytes), &error);
-            }
-            // The process is exiting.
-            None => std::mem::forget(host),
-        }
+        crate::wait::drop_or_leak(self.event.driver(), self.bytes, host, || self.event.synchronize());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Options {
     pub(crate) group: usize,
     /// The number of parts of the sequence. Products of a part of the queries leave out the keys after it, which a causal mask hides.
     pub(crate) parts: usize,
-    /// Whether gradients of weights are computed beside those of activations.
+    /// `true` if gradients of weights are computed beside those of activations.
     pub(crate) is_forked: bool,
     pub(crate) tuning: Tuning,
 }

@@ -11,7 +11,7 @@ pub(crate) struct Shape {
     pub(crate) sequence: usize,
     pub(crate) width: usize,
     pub(crate) heads: usize,
-    /// Whether positions see only themselves and earlier ones.
+    /// `true` if positions see only themselves and earlier ones.
     pub(crate) is_causal: bool,
 }
 
