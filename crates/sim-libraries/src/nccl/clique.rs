@@ -1,7 +1,7 @@
 //! The ranks of a communicator, and what they exchange.
 
 use std::collections::{HashMap, HashSet};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -92,10 +92,14 @@ impl Key {
 }
 
 impl State {
+    /// Sends a message to a rank in another process. The state stays locked, which keeps the order of the messages; a rank reads them
+    /// without waiting for this process.
     fn send(&self, rank: usize, message: &Message) {
-        if let Some(stream) = self.remotes.get(&rank) {
-            // A rank that has ended needs no message.
-            let _ = message.send(&mut *lock(stream));
+        let Some(stream) = self.remotes.get(&rank) else { return };
+        let mut stream = lock(stream);
+        if message.send(&mut *stream).is_err() {
+            // A part of the message may have been sent: none can follow. The thread that reads notices the end.
+            let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
@@ -288,5 +292,31 @@ impl Meeting {
         let mut parts: Parts = self.parts.iter().map(|(rank, part)| (*rank, Arc::clone(part))).collect();
         parts.sort_by_key(|(rank, _)| *rank);
         parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn connection_to_a_rank_that_does_not_read_ends() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+        let mut rank = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        rank.set_read_timeout(Some(Duration::from_secs(20))).expect("the time is not 0");
+        let (stream, _) = listener.accept().expect("a rank connects");
+        stream.set_write_timeout(Some(Duration::from_millis(50))).expect("the time is not 0");
+        let clique = Clique::new(2);
+        let remote = Some(Arc::new(Mutex::new(stream)));
+        clique.arrive(0, Device { ordinal: 0, process: 1, simulator: 0 }, None).expect("it is the first");
+        clique.arrive(1, Device { ordinal: 1, process: 2, simulator: 0 }, remote).expect("its device is another");
+        let key = Key { channel: Channel::Collective, call: 1, run: 0 };
+        clique.contribute(key, 1, Arc::from([]));
+        clique.contribute(key, 0, vec![7; 64 << 20].into());
+        let received = rank.read_to_end(&mut Vec::new()).expect("the connection ends");
+        assert!((1..64 << 20).contains(&received), "{received} bytes");
     }
 }

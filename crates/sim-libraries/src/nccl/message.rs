@@ -9,8 +9,8 @@ use super::clique::{Channel, Key};
 use super::operation::{Kind, Operation};
 use super::reduce::Operator;
 
-/// The longest message of a stranger.
-pub(super) const FIRST_LIMIT: usize = 1 << 12;
+/// The longest message of a stranger, which is to be [`Message::Hello`].
+pub(super) const FIRST_LIMIT: usize = 128;
 
 /// The longest message of a rank.
 pub(super) const LIMIT: usize = 1 << 31;

@@ -1,6 +1,7 @@
 //! A rank whose communicator is in another process.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -33,7 +34,8 @@ pub(super) struct Remote {
 struct State {
     reply: Option<Result<(), Failure>>,
     is_complete: bool,
-    ready: HashMap<Key, Parts>,
+    /// The data of runs, each with the number of times that it will be taken.
+    ready: HashMap<Key, (Parts, usize)>,
     error: Option<Failure>,
     /// `true` once the other process has ended its ranks, and once the connection has ended.
     has_left: bool,
@@ -102,7 +104,11 @@ impl Remote {
         match message {
             Message::Reply(failure) => state.reply = Some(failure.map_or(Ok(()), Err)),
             Message::Complete => state.is_complete = true,
-            Message::Ready { key, parts } => drop(state.ready.insert(key, parts)),
+            Message::Ready { key, parts } => {
+                // Both ends of a transfer from the rank to itself take the data.
+                let is_own = matches!(key.channel, Channel::Pair { from, to } if from == to);
+                state.ready.insert(key, (parts, if is_own { 2 } else { 1 }));
+            }
             Message::Failed(failure) => drop(state.error.get_or_insert(failure)),
             Message::Leave => state.has_left = true,
             Message::Hello { .. } | Message::Agree { .. } | Message::Contribute { .. } => {}
@@ -135,6 +141,7 @@ impl Remote {
     pub(super) fn fail(&self, failure: Failure) {
         self.send(&Message::Failed(failure.clone()));
         lock(&self.state).error.get_or_insert(failure);
+        self.changed.notify_all();
     }
 
     pub(super) fn leave(&self, _rank: usize, _waits: bool) {
@@ -162,11 +169,10 @@ impl Remote {
 
     pub(super) fn take(&self, key: Key) -> Parts {
         let mut state = lock(&self.state);
-        // Both ends of a transfer from the rank to itself take the data.
-        match key.channel {
-            Channel::Pair { from, to } if from == to => state.ready.get(&key).cloned().unwrap_or_default(),
-            _ => state.ready.remove(&key).unwrap_or_default(),
-        }
+        let Entry::Occupied(mut entry) = state.ready.entry(key) else { return Vec::new() };
+        let (parts, rest) = entry.get_mut();
+        *rest -= 1;
+        if *rest == 0 { entry.remove().0 } else { parts.clone() }
     }
 
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
@@ -200,5 +206,35 @@ fn read(remote: &Weak<Remote>, mut stream: TcpStream) {
     }
     if let Some(remote) = remote.upgrade() {
         remote.disconnect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_dropped_once_every_end_on_the_rank_has_taken_it() {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
+        let stream = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let remote = Remote {
+            size: 3,
+            process: 1,
+            stream: Mutex::new(stream),
+            requests: Mutex::default(),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        };
+        for (from, to, ends) in [(0, 2, 1), (2, 2, 2)] {
+            let key = Key { channel: Channel::Pair { from, to }, call: 1, run: 0 };
+            let parts: Parts = vec![(from, [1, 2][..].into())];
+            remote.receive(Message::Ready { key, parts: parts.clone() });
+            for _ in 0..ends {
+                assert!(remote.is_ready(key));
+                assert_eq!(remote.take(key), parts);
+            }
+            assert!(!remote.is_ready(key), "from {from} to {to}");
+            assert_eq!(remote.take(key), []);
+        }
     }
 }

@@ -14,6 +14,9 @@ use super::{lock, registry};
 /// The time that a stranger has for its first message.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The pause after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// The time after which a rank that does not read counts as ended.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,8 +29,13 @@ pub(super) static ADDRESS: LazyLock<(u16, [u8; 16])> = LazyLock::new(|| {
     };
     let port = listener.local_addr().map_or(0, |address| address.port());
     thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || serve(stream, &secret));
+        for stream in listener.incoming() {
+            match stream {
+                // Without a thread, the connection ends.
+                Ok(stream) => drop(thread::Builder::new().spawn(move || serve(stream, &secret))),
+                // Such as too many open files.
+                Err(_) => thread::sleep(PAUSE),
+            }
         }
     });
     (port, secret)
@@ -96,12 +104,15 @@ impl Session {
             Message::Agree { channel, call, operation } => {
                 self.reply(self.clique.agree(channel, call, self.rank, &operation).err());
             }
-            Message::Contribute { key, place, part } => self.clique.contribute(key, place, part),
+            // A rank contributes no data of others.
+            Message::Contribute { key, place, part } if place % self.clique.size == self.rank => {
+                self.clique.contribute(key, place, part);
+            }
             Message::Failed((code, text)) => self.clique.fail((code, text)),
             Message::Leave => self.clique.leave(self.rank, false),
             _ => self
                 .clique
-                .fail((ncclResult_t::ncclInternalError, format!("rank {} sent an unknown message", self.rank))),
+                .fail((ncclResult_t::ncclInternalError, format!("rank {} sent an unexpected message", self.rank))),
         }
     }
 }
