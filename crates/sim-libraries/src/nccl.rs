@@ -26,6 +26,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use curium_nccl::sys::{Api, ncclResult_t};
 
 pub use self::fault::{NcclFault, live_communicators, live_registrations};
+use self::message::Failure;
 
 /// The result of a function.
 type Result<T = (), E = ncclResult_t> = std::result::Result<T, E>;
@@ -57,6 +58,11 @@ fn failed(code: ncclResult_t, message: impl Into<String>) -> ncclResult_t {
     text.push(0);
     *lock(&LAST_ERROR) = text;
     code
+}
+
+/// Records the message of a failure of the communicator, like [`failed`].
+fn raised((code, text): Failure) -> ncclResult_t {
+    failed(code, text)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

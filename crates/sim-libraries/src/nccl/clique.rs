@@ -9,7 +9,7 @@ use curium_nccl::sys::ncclResult_t;
 
 use super::message::{Failure, Message, Parts};
 use super::operation::Operation;
-use super::{Result, failed, lock};
+use super::{Result, lock, raised};
 
 /// The time for which the process that has the communicator waits for the end of the ranks in other processes.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -92,6 +92,11 @@ impl Key {
 }
 
 impl State {
+    /// Returns `true` if every rank, of a communicator of `size`, has contributed.
+    fn is_ready(&self, key: Key, size: usize) -> bool {
+        self.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(size))
+    }
+
     /// Sends a message to a rank in another process. The state stays locked, which keeps the order of the messages; a rank reads them
     /// without waiting for this process.
     fn send(&self, rank: usize, message: &Message) {
@@ -162,7 +167,7 @@ impl Clique {
     /// Waits until every rank has arrived.
     pub(super) fn wait_for_ranks(&self) -> Result {
         let state = self.wait(|state| state.devices.len() == self.size || state.error.is_some());
-        state.error.clone().map_or(Ok(()), |(code, text)| Err(failed(code, text)))
+        state.error.clone().map_or(Ok(()), |failure| Err(raised(failure)))
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
@@ -245,8 +250,7 @@ impl Clique {
 
     /// Returns `true` if every rank has contributed.
     pub(super) fn is_ready(&self, key: Key) -> bool {
-        let state = lock(&self.state);
-        state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(self.size))
+        lock(&self.state).is_ready(key, self.size)
     }
 
     /// Returns the data of all ranks, in their order; none if they have not contributed.
@@ -269,12 +273,9 @@ impl Clique {
 
     /// Waits until every rank has contributed, and returns the data. Returns an error if the communicator fails before.
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
-        let is_ready =
-            |state: &State| state.meetings.get(&key).is_some_and(|meeting| meeting.parts.len() == key.ranks(self.size));
-        let state = self.wait(|state| is_ready(state) || state.error.is_some());
-        if !is_ready(&state) {
-            let (code, text) = state.error.clone().unwrap_or((ncclResult_t::ncclInternalError, String::new()));
-            return Err(failed(code, text));
+        let state = self.wait(|state| state.is_ready(key, self.size) || state.error.is_some());
+        if !state.is_ready(key, self.size) {
+            return Err(state.error.clone().map_or(ncclResult_t::ncclInternalError, raised));
         }
         drop(state);
         Ok(self.take(key))

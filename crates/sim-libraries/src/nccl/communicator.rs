@@ -14,7 +14,7 @@ use curium_sim::current_device;
 use super::clique::{Channel, Device};
 use super::link::Link;
 use super::registry::{self, Identifier, Member, look_up};
-use super::{LAST_ERROR, Result, VERSION, code, failed, group, lock, write};
+use super::{LAST_ERROR, Result, VERSION, code, failed, group, lock, raised, write};
 
 /// The pause between queries of operations that have not run.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -32,6 +32,11 @@ unsafe extern "C" fn get_unique_id(id: *mut ncclUniqueId) -> ncclResult_t {
 /// Returns an identifier as C has it.
 fn raw(identifier: &Identifier) -> ncclUniqueId {
     ncclUniqueId { internal: identifier.bytes().map(|byte| c_char::from_ne_bytes([byte])) }
+}
+
+/// Returns the bytes of an identifier of C.
+fn bytes(id: &ncclUniqueId) -> [u8; 128] {
+    id.internal.map(|byte| byte.to_ne_bytes()[0])
 }
 
 unsafe extern "C" fn get_last_error(_communicator: ncclComm_t) -> *const c_char {
@@ -69,7 +74,7 @@ unsafe fn create(place: *mut ncclComm_t, size: c_int, id: &ncclUniqueId, rank: c
     let (size, rank) =
         numbers.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")))?;
     let device = device()?;
-    let identifier = Identifier::from_bytes(id.internal.map(|byte| byte.to_ne_bytes()[0]))?;
+    let identifier = Identifier::from_bytes(bytes(id))?;
     let link = Link::open(&identifier, size, rank, device)?;
     // SAFETY: the caller guarantees the place.
     unsafe { write(place, registry::add(Member::new(link.clone(), rank, device, is_blocking))) }?;
@@ -215,7 +220,7 @@ unsafe extern "C" fn grow(
         let size = usize::try_from(size).ok().filter(|size| *size > member.link.size() && rank == -1);
         let size = size.ok_or_else(|| unsuitable("existing ranks pass a larger number of ranks, and the rank -1"))?;
         // The rank with the identifier sends it to the existing ones.
-        let own = id.map_or(Vec::new(), |id| id.internal.map(|byte| byte.to_ne_bytes()[0]).to_vec());
+        let own = id.map_or(Vec::new(), |id| bytes(id).to_vec());
         let call = member.number(Channel::Creation, false);
         let parts = member.link.meet(call, member.rank, member.link.size(), &own)?;
         let mut given = parts.iter().filter(|(_, part)| !part.is_empty());
@@ -265,7 +270,7 @@ unsafe extern "C" fn abort(communicator: ncclComm_t) -> ncclResult_t {
 
 unsafe extern "C" fn get_async_error(communicator: ncclComm_t, place: *mut ncclResult_t) -> ncclResult_t {
     let state = |member: Arc<Member>| match member.link.error() {
-        Some((code, text)) => failed(code, text),
+        Some(failure) => raised(failure),
         None if !member.link.is_complete() => ncclResult_t::ncclInProgress,
         None if member.is_finalized.load(Relaxed) && member.pending.load(Relaxed) > 0 => ncclResult_t::ncclInProgress,
         None => ncclResult_t::ncclSuccess,

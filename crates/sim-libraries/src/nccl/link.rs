@@ -7,7 +7,7 @@ use super::message::{Failure, Parts};
 use super::operation::Operation;
 use super::registry::{self, Identifier};
 use super::remote::Remote;
-use super::{Result, failed};
+use super::{Result, raised};
 
 /// The ranks of a communicator, as one of them sees them.
 #[derive(Clone, Debug)]
@@ -33,9 +33,9 @@ impl Link {
     pub(super) fn open(identifier: &Identifier, size: usize, rank: usize, device: Device) -> Result<Self> {
         if !identifier.is_own() {
             let remote = Remote::connect(identifier, size, rank, device);
-            return remote.map(Self::Remote).map_err(|(code, text)| failed(code, text));
+            return remote.map(Self::Remote).map_err(raised);
         }
-        let clique = registry::clique(identifier.number(), size).map_err(|(code, text)| failed(code, text))?;
+        let clique = registry::clique(identifier.number(), size).map_err(raised)?;
         let link = Self::Local(clique);
         link.arrive(rank, device)?;
         Ok(link)
@@ -49,7 +49,7 @@ impl Link {
     /// Adds a rank of this process.
     pub(super) fn arrive(&self, rank: usize, device: Device) -> Result {
         let Self::Local(clique) = self else { return Ok(()) };
-        clique.arrive(rank, device, None).map_err(|(code, text)| failed(code, text))?;
+        clique.arrive(rank, device, None).map_err(raised)?;
         clique.announce();
         registry::forget_complete(clique);
         Ok(())
@@ -85,7 +85,7 @@ impl Link {
 
     /// Compares a call with that of the other ranks.
     pub(super) fn agree(&self, channel: Channel, call: u64, rank: usize, operation: &Operation) -> Result {
-        either!(self, agree(channel, call, rank, operation)).map_err(|(code, text)| failed(code, text))
+        either!(self, agree(channel, call, rank, operation)).map_err(raised)
     }
 
     pub(super) fn contribute(&self, key: Key, rank: usize, part: Arc<[u8]>) {

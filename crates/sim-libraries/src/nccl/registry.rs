@@ -173,7 +173,7 @@ impl Identifier {
     }
 
     pub(super) fn process(&self) -> u32 {
-        u32::from_le_bytes(self.field())
+        u32::from_le_bytes(self.0[8..12].try_into().unwrap_or_default())
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -186,10 +186,6 @@ impl Identifier {
 
     pub(super) fn secret(&self) -> [u8; 16] {
         self.0[24..40].try_into().unwrap_or_default()
-    }
-
-    fn field(&self) -> [u8; 4] {
-        self.0[8..12].try_into().unwrap_or_default()
     }
 }
 

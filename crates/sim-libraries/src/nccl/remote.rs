@@ -13,7 +13,7 @@ use super::clique::{Channel, Device, Key};
 use super::message::{Failure, LIMIT, Message, Parts};
 use super::operation::Operation;
 use super::registry::Identifier;
-use super::{Result, failed, lock};
+use super::{Result, lock, raised};
 
 /// The time for which the answer to a call is awaited: the other process answers at once.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -131,7 +131,7 @@ impl Remote {
 
     pub(super) fn wait_for_ranks(&self) -> Result {
         let state = self.wait(|state| state.is_complete || state.error.is_some());
-        state.error.clone().map_or(Ok(()), |(code, text)| Err(failed(code, text)))
+        state.error.clone().map_or(Ok(()), |failure| Err(raised(failure)))
     }
 
     pub(super) fn error(&self) -> Option<Failure> {
@@ -178,8 +178,7 @@ impl Remote {
     pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
         let state = self.wait(|state| state.ready.contains_key(&key) || state.error.is_some() || state.is_disconnected);
         if !state.ready.contains_key(&key) {
-            let (code, text) = state.error.clone().unwrap_or_else(|| self.ended());
-            return Err(failed(code, text));
+            return Err(raised(state.error.clone().unwrap_or_else(|| self.ended())));
         }
         drop(state);
         Ok(self.take(key))
