@@ -26,15 +26,6 @@ impl Connecting {
         shared.fail();
         Self { shared: Some(shared), start: Instant::now() }
     }
-
-    fn state(&self, shared: &Shared) -> Result<bool> {
-        let is_settled = shared.is_settled()?;
-        let waited = self.start.elapsed();
-        if !is_settled && shared.timeout.is_some_and(|timeout| waited > timeout) {
-            return Err(shared.timed_out("Communicator::connect", "Communicator::connect".into(), waited));
-        }
-        Ok(is_settled)
-    }
 }
 
 impl Future for Connecting {
@@ -45,7 +36,7 @@ impl Future for Connecting {
     /// Panics if it has resolved before.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let shared = self.shared.take().expect("a future is not polled after it has resolved");
-        match self.state(&shared) {
+        match shared.is_settled_since(self.start, "Communicator::connect") {
             Ok(true) => {
                 shared.recover();
                 Poll::Ready(Ok(Communicator::from_shared(shared)))

@@ -15,7 +15,7 @@ use crate::group;
 use crate::library::Nccl;
 use crate::operation::Place;
 use crate::rendezvous::Exchange;
-use crate::sys::{Api, ncclComm_t};
+use crate::sys::{Api, ncclComm_t, ncclConfig_t};
 use crate::unique_id::UniqueId;
 use curium_driver::sys::call;
 
@@ -47,7 +47,7 @@ impl Communicator {
         size: usize,
         options: CommunicatorOptions,
     ) -> Result<Self> {
-        let shared = start(library, context, id, Place { rank, size }, options, options.timeout.is_none())?;
+        let shared = start_new(library, context, id, Place { rank, size }, options, options.timeout.is_none())?;
         shared.settle("Communicator::new")?;
         Ok(Self::from_shared(shared))
     }
@@ -82,7 +82,7 @@ impl Communicator {
         size: usize,
         options: CommunicatorOptions,
     ) -> Result<Connecting> {
-        start(library, context, id, Place { rank, size }, options, false).map(Connecting::new)
+        start_new(library, context, id, Place { rank, size }, options, false).map(Connecting::new)
     }
 
     /// Creates one rank for each of the devices of `contexts`, in this order, for one process.
@@ -112,8 +112,8 @@ impl Communicator {
     }
 }
 
-/// Starts to create a rank.
-fn start(
+/// Starts to create a rank of a new communicator.
+fn start_new(
     library: &Nccl,
     context: &Context,
     id: UniqueId,
@@ -121,14 +121,26 @@ fn start(
     options: CommunicatorOptions,
     is_blocking: bool,
 ) -> Result<Arc<Shared>> {
-    const OPERATION: &str = "Communicator::new";
-    expect_usable(OPERATION, context)?;
-    let (rank, size) = in_range(OPERATION, place)?;
+    start("Communicator::new", library, context, place, options, is_blocking, |rank, size, output, config| {
+        // SAFETY: `output` is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
+        unsafe { call!(library.api(), ncclCommInitRankConfig(output, size, id.to_raw(), rank, config)) }
+    })
+}
+
+/// Starts to create a rank. Calls `create` with the rank, the number of ranks, the place of the communicator, and the configuration.
+pub(super) fn start(
+    operation: &'static str,
+    library: &Nccl,
+    context: &Context,
+    place: Place,
+    options: CommunicatorOptions,
+    is_blocking: bool,
+    create: impl FnOnce(c_int, c_int, *mut ncclComm_t, *mut ncclConfig_t) -> Result<()>,
+) -> Result<Arc<Shared>> {
+    expect_usable(operation, context)?;
+    let (rank, size) = in_range(operation, place)?;
     let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
-    // SAFETY: the place is valid for writes until the communicator has ended, the configuration is complete, and the context is current.
-    entered(context, || unsafe {
-        call!(library.api(), ncclCommInitRankConfig(output.as_ptr(), size, id.to_raw(), rank, &raw mut config))
-    })?;
+    entered(context, || create(rank, size, output.as_ptr(), &raw mut config))?;
     let timeout = if is_blocking { None } else { Some(options.timeout.unwrap_or(std::time::Duration::MAX)) };
     Ok(Shared::created(output, library, context, place, timeout))
 }
@@ -147,7 +159,7 @@ pub(super) unsafe fn place(api: &Api, raw: ncclComm_t) -> Result<Place> {
     Ok(Place { rank: rank.try_into().unwrap_or_default(), size: size.try_into().unwrap_or_default() })
 }
 
-pub(super) fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
+fn expect_usable(operation: &'static str, context: &Context) -> Result<()> {
     group::expect_none(operation)?;
     refuse_wait(operation)?;
     if matches!(context.kind(), ContextKind::Primary | ContextKind::Borrowed) {
@@ -157,7 +169,7 @@ pub(super) fn expect_usable(operation: &'static str, context: &Context) -> Resul
 }
 
 /// Converts a rank and the number of ranks.
-pub(super) fn in_range(operation: &'static str, place: Place) -> Result<(c_int, c_int)> {
+fn in_range(operation: &'static str, place: Place) -> Result<(c_int, c_int)> {
     let (rank, size) = (number(operation, place.rank)?, number(operation, place.size)?);
     if rank < size {
         return Ok((rank, size));

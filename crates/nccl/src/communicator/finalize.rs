@@ -71,14 +71,8 @@ impl Future for Finalizing<'_> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         const OPERATION: &str = "Communicator::start_finalize";
         let shared = &*self.communicator.shared;
-        let state = Using::begin_to_end(shared, OPERATION).and_then(|using| {
-            let is_settled = using.shared().is_settled()?;
-            let waited = self.start.elapsed();
-            if !is_settled && shared.timeout.is_some_and(|timeout| waited > timeout) {
-                return Err(shared.timed_out(OPERATION, "Communicator::finalize".into(), waited));
-            }
-            Ok(is_settled)
-        });
+        let state = Using::begin_to_end(shared, OPERATION)
+            .and_then(|using| using.shared().is_settled_since(self.start, OPERATION));
         match shared.ended_by_timeout(state) {
             Ok(true) => Poll::Ready(Ok(())),
             Ok(false) => {

@@ -5,7 +5,6 @@ use std::ptr;
 use curium_driver::Context;
 
 use super::options::CommunicatorOptions;
-use super::shared::{Output, Shared, entered};
 use super::using::Using;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
@@ -105,19 +104,15 @@ impl Communicator {
         options: CommunicatorOptions,
     ) -> Result<Self> {
         const OPERATION: &str = "Communicator::join";
-        create::expect_usable(OPERATION, context)?;
-        let place = Place { rank, size };
-        let (rank, size) = create::in_range(OPERATION, place)?;
-        let is_blocking = options.timeout.is_none();
-        let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
-        let id = id.to_raw();
-        // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, the place is
-        // valid for writes until the communicator has ended, and the context is current.
-        entered(context, || unsafe {
-            let none = ptr::null_mut();
-            call!(library.api(), ncclCommGrow(none, size, &raw const id, rank, output.as_ptr(), &raw mut config))
-        })?;
-        let shared = Shared::created(output, library, context, place, options.timeout);
+        let (place, is_blocking, id) = (Place { rank, size }, options.timeout.is_none(), id.to_raw());
+        let shared =
+            create::start(OPERATION, library, context, place, options, is_blocking, |rank, size, output, config| {
+                // SAFETY: without a communicator, the call creates a new rank; the identifier and the configuration are complete, `output`
+                // is valid for writes until the communicator has ended, and the context is current.
+                unsafe {
+                    call!(library.api(), ncclCommGrow(ptr::null_mut(), size, &raw const id, rank, output, config))
+                }
+            })?;
         shared.settle(OPERATION)?;
         Ok(Self::from_shared(shared))
     }

@@ -21,6 +21,9 @@ use crate::operation::Operation;
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 use curium_driver::sys::call;
 
+/// The operation that deregisters memory, in errors.
+const RELEASE: &str = "RegisteredBuffer::into_inner";
+
 /// Memory that is registered with a communicator: NCCL may transfer it without a copy.
 ///
 /// It owns the memory, which is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the
@@ -198,14 +201,13 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
     /// [`Error::Argument`] if a graph uses the memory, which is freed with the graph then. [`Error::Timeout`], or an error of NCCL or of
     /// the driver; memory that may still be in use is leaked.
     pub fn into_inner(mut self) -> Result<B> {
-        const OPERATION: &str = "RegisteredBuffer::into_inner";
-        refuse_wait(OPERATION)?;
+        refuse_wait(RELEASE)?;
         let Some(mut memory) = self.memory.take() else { unreachable!("the memory is taken out once") };
         match self.registration.release(&mut memory) {
             Ok(Release::Ended) => Ok(memory),
             Ok(Release::Shared) => {
                 self.registration.keep(memory);
-                Err(ArgumentError::refused(OPERATION, "a graph uses the memory; drop the graph first"))
+                Err(ArgumentError::refused(RELEASE, "a graph uses the memory; drop the graph first"))
             }
             Err(error) => {
                 self.registration.drop_if_unused(memory, &error);
@@ -265,24 +267,22 @@ impl Registration {
 
     /// Waits for the accesses to the memory. Does nothing if the communicator has ended.
     fn wait<B: AsDeviceSliceMut>(&self, memory: &mut B) -> Result<()> {
-        const OPERATION: &str = "RegisteredBuffer::into_inner";
-        let Ok(_using) = Using::begin_to_end(&*self.shared, OPERATION) else { return Ok(()) };
+        let Ok(_using) = Using::begin_to_end(&*self.shared, RELEASE) else { return Ok(()) };
         let mut view = memory.as_device_slice_mut();
         let stream = view.stream().clone();
         let mut guard = AccessGuard::new(&stream)?;
         // SAFETY: no operation is enqueued.
         unsafe { Argument::<&mut [B::Element]>::bind(&mut view, &mut guard) }?;
         drop(guard);
-        self.shared.wait(OPERATION, &stream)
+        self.shared.wait(RELEASE, &stream)
     }
 
     /// Deregisters the memory. Does nothing if that was done, or the communicator has ended.
     fn end(&self) -> Result<()> {
-        const OPERATION: &str = "RegisteredBuffer::into_inner";
         if self.has_ended.swap(true, Relaxed) {
             return Ok(());
         }
-        let Ok(using) = Using::begin_to_end(&*self.shared, OPERATION) else { return Ok(()) };
+        let Ok(using) = Using::begin_to_end(&*self.shared, RELEASE) else { return Ok(()) };
         let (api, raw, handle) = (self.shared.api(), using.raw(), self.handle.get());
         // NCCL returns no handle if registrations are turned off.
         if handle.is_null() {
@@ -294,7 +294,7 @@ impl Registration {
             // SAFETY: as above.
             Kind::Window => unsafe { call!(api, ncclCommWindowDeregister(raw, handle.cast())) },
         })?;
-        self.shared.settle(OPERATION)
+        self.shared.settle(RELEASE)
     }
 
     /// Keeps the memory until the last graph has ended.

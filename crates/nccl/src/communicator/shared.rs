@@ -256,7 +256,7 @@ impl Shared {
     }
 
     /// Returns `true` if no call is in progress.
-    pub(crate) fn is_settled(&self) -> Result<bool> {
+    fn is_settled(&self) -> Result<bool> {
         match self.asynchronous()? {
             ncclResult_t::ncclSuccess => Ok(true),
             ncclResult_t::ncclInProgress => Ok(false),
@@ -265,6 +265,16 @@ impl Shared {
                 Err(failed(self.api(), "ncclCommGetAsyncError", code))
             }
         }
+    }
+
+    /// Returns `true` if no call is in progress. Returns an error if one still is when the time limit since `start` has passed.
+    pub(super) fn is_settled_since(&self, start: Instant, operation: &'static str) -> Result<bool> {
+        let is_settled = self.is_settled()?;
+        let waited = start.elapsed();
+        if !is_settled && self.timeout.is_some_and(|timeout| waited > timeout) {
+            return Err(self.timed_out(operation, operation.into(), waited));
+        }
+        Ok(is_settled)
     }
 
     /// Records an operation that was enqueued on a stream, if waits have a time limit.

@@ -6,6 +6,8 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
+use curium_driver::extend::contain;
+
 /// The pause between queries of communicators.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -17,7 +19,8 @@ pub(super) fn later(waker: Waker) {
         thread::spawn(move || {
             while let Ok(first) = receiver.recv() {
                 thread::sleep(PAUSE);
-                std::iter::once(first).chain(receiver.try_iter()).for_each(Waker::wake);
+                // A waker is code of the executor: without its panics, the thread serves the other tasks.
+                std::iter::once(first).chain(receiver.try_iter()).for_each(|waker| _ = contain(|| waker.wake()));
             }
         });
         Mutex::new(sender)
