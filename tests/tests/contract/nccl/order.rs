@@ -62,21 +62,52 @@ fn later_work_on_another_stream_waits_for_the_operation() {
     let held = Barrier::new(2);
     on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
         let other = rank.communicator.context().stream().expect("there is a stream");
-        let mut copy = DeviceBuffer::<f32>::zeroed(&other, LEN).expect("memory suffices");
-        let mut memory = rank.buffer(&[1.0_f32; LEN]);
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
-        rank.communicator.synchronize(&rank.stream).expect("the work completes");
-        // Rank 1 holds the operation back on every rank.
-        let gate = (rank.rank() == 1).then(|| Gate::on(&rank.stream));
-        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        copy.as_slice_mut().copy_from_device_on(&other, &memory).expect("the copy is enqueued");
-        memory.as_slice_mut().fill_on(&other, 7.0).expect("the fill is enqueued");
-        thread::sleep(TIME);
-        held.wait();
-        drop(gate);
-        assert_eq!(copy.to_vec().expect("it can be read"), [2.0; LEN], "the copy waits for the operation");
-        assert_eq!(memory.to_vec().expect("it can be read"), [7.0; LEN], "so does the fill");
+        let (mut copy, mut results) = (DeviceBuffer::<f32>::zeroed(&other, LEN).expect("memory suffices"), Vec::new());
+        // Only the accesses on streams other than the buffer's own are recorded.
+        for own in [rank.stream.clone(), other.clone()] {
+            let mut memory = DeviceBuffer::from_slice(&own, &[1.0_f32; LEN]).expect("memory suffices");
+            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Max).expect("it is enqueued");
+            rank.communicator.synchronize(&rank.stream).expect("the work completes");
+            // Rank 1 holds the operation back on every rank.
+            let gate = (rank.rank() == 1).then(|| Gate::on(&rank.stream));
+            rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+            copy.as_slice_mut().copy_from_device_on(&other, &memory).expect("the copy is enqueued");
+            memory.as_slice_mut().fill_on(&other, 7.0).expect("the fill is enqueued");
+            thread::sleep(TIME);
+            held.wait();
+            drop(gate);
+            results.push([&copy, &memory].map(|memory| memory.to_vec().expect("it can be read")));
+        }
+        for [copied, filled] in results {
+            assert_eq!(copied, [2.0; LEN], "the copy waits for the operation");
+            assert_eq!(filled, [7.0; LEN], "so does the fill");
+        }
         rank.close();
+    });
+}
+
+#[test]
+fn source_is_read_after_an_earlier_write_and_before_a_later_one_on_another_stream() {
+    on_ranks(2, |rank: &mut Rank| {
+        let other = rank.communicator.context().stream().expect("there is a stream");
+        let mut source = DeviceBuffer::<f32>::zeroed(&other, LEN).expect("memory suffices");
+        let mut target = rank.zeroed::<f32>(LEN);
+        rank.communicator.all_reduce(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        rank.stream.synchronize().expect("the work completes");
+        let gate = Gate::on(&other);
+        source.as_slice_mut().fill(3.0).expect("the fill is enqueued");
+        rank.communicator.all_reduce(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        thread::sleep(TIME);
+        gate.open();
+        let sum = [3.0 * rank.size() as f32; LEN];
+        assert_eq!(target.to_vec().expect("it can be read"), sum, "it waits for the fill");
+        let gate = Gate::on(&rank.stream);
+        rank.communicator.all_reduce(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
+        source.as_slice_mut().fill(7.0).expect("the fill is enqueued");
+        thread::sleep(TIME);
+        gate.open();
+        assert_eq!(target.to_vec().expect("it can be read"), sum, "the fill waits for it");
+        assert_eq!(source.to_vec().expect("it can be read"), [7.0; LEN]);
     });
 }
 
