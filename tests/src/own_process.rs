@@ -68,11 +68,8 @@ pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) 
         test(&std::env::var(INPUT).expect("the process was given an input"));
         std::process::exit(0);
     }
-    let mut process = OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]);
-    let ended = process.wait();
-    let output = process.child.wait_with_output().expect("a child that has ended can be waited for");
-    let written = String::from_utf8_lossy(&output.stdout).into_owned();
-    if ended && output.status.success() { Ok(written) } else { Err(written) }
+    let (success, [written, _]) = OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]).outcome();
+    if success { Ok(written) } else { Err(written) }
 }
 
 /// Runs `test`, a part of the test called `name`, in `count` new processes at once, with the number of each and `input`. Returns for each
@@ -95,13 +92,8 @@ pub fn outcomes_of_processes(
     }
     let start = |number: usize| OtherProcess::start_with(name, Stdio::null(), &[(INPUT, &format!("{number} {input}"))]);
     let processes: Vec<_> = (0..count).map(start).collect();
-    let outcome = |mut process: OtherProcess| {
-        let ended = process.wait();
-        let output = process.child.wait_with_output().expect("a child that has ended can be waited for");
-        let text = [output.stdout, output.stderr].concat();
-        (ended && output.status.success(), String::from_utf8_lossy(&text).into_owned())
-    };
-    processes.into_iter().map(outcome).collect()
+    let outcomes = processes.into_iter().map(OtherProcess::outcome);
+    outcomes.map(|(success, output)| (success, output.concat())).collect()
 }
 
 /// Runs `this`, a part of the test called `name`, while `other` runs in a new process, which is killed at an arbitrary
@@ -198,6 +190,19 @@ impl OtherProcess {
             std::thread::sleep(Duration::from_millis(5));
         }
         true
+    }
+
+    /// Waits until the process ends. Returns `true` if it succeeded, and its standard output and standard error.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such test.
+    fn outcome(mut self) -> (bool, [String; 2]) {
+        let ended = self.wait();
+        let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        assert!(text[1].contains(MARK), "{} does not run in its own process: {}", self.name, text[1]);
+        (ended && output.status.success(), text)
     }
 
     /// Waits until the process ends, asserts that its test ran and succeeded, and returns its standard output and

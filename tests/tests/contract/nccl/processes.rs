@@ -23,10 +23,14 @@ fn ranks(count: usize) -> usize {
     driver.devices().expect("there are devices").len().min(count).min(MAX_RANKS)
 }
 
+fn free_port() -> u16 {
+    let address = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    address.expect("there is a free port").port()
+}
+
 /// Runs each of `count` ranks in a process of its own, and returns the outcomes.
 fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool, String)> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let input = format!("{count} {}", listener.expect("there is a free port").port());
+    let input = format!("{count} {}", free_port());
     outcomes_of_processes(name, count, &input, |rank, input| test(meet(rank, input, |device| device)))
 }
 
@@ -129,8 +133,7 @@ fn process_that_dies_is_named_on_every_other_rank() {
 }
 
 fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let input = format!("{dead} 4 {}", listener.expect("there is a free port").port());
+    let input = format!("{dead} 4 {}", free_port());
     outcomes_of_processes(name, 4, &input, |rank, input| {
         let (dead, input) = input.split_once(' ').expect("it is a rank and the rest");
         let dead: usize = dead.parse().expect("it is a rank");
@@ -180,8 +183,7 @@ fn two_processes_on_one_device_are_refused() {
     if uses_cuda() {
         return;
     }
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let input = format!("2 {}", listener.expect("there is a free port").port());
+    let input = format!("2 {}", free_port());
     let name = "nccl::processes::two_processes_on_one_device_are_refused";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |_| 1);
@@ -197,8 +199,7 @@ fn strangers_disturb_no_rank() {
     if uses_cuda() {
         return;
     }
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    let input = format!("2 {}", listener.expect("there is a free port").port());
+    let input = format!("2 {}", free_port());
     let name = "nccl::processes::strangers_disturb_no_rank";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |device| device);
