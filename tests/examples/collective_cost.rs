@@ -69,7 +69,7 @@ fn c_all_reduces(
     Ok(())
 }
 
-/// Enqueues two operations in a group as a C program does.
+/// Enqueues an operation in a group as a C program does.
 #[inline(never)]
 fn c_groups(
     api: &Api,

@@ -99,7 +99,7 @@ launch() {
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
     name=$(basename "$program")
-    # What needs ranks, or libraries that a machine without NCCL lacks.
+    # Programs that need ranks, or libraries that a machine without NCCL lacks.
     case $name in
         all_reduce)
             if ((gpus > 1)); then
