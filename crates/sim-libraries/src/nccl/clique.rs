@@ -136,6 +136,10 @@ impl Clique {
         if let Some((other, _)) = state.devices.iter().find(|(_, used)| used.is(&device)) {
             let message = format!("duplicate GPU: rank {rank} and rank {other} are both on device {}", device.ordinal);
             let failure = (ncclResult_t::ncclInvalidUsage, message);
+            if let Some(remote) = &remote {
+                // The failure may end this process before it replies.
+                let _ = Message::Failed(failure.clone()).send(&mut *lock(remote));
+            }
             state.fail(failure.clone());
             self.changed.notify_all();
             return Err(failure);

@@ -84,7 +84,7 @@ impl Remote {
         let is_open = |state: &mut State| state.reply.is_none() && !state.is_disconnected;
         let waited = self.changed.wait_timeout_while(state, PATIENCE, is_open);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        state.reply.take().unwrap_or_else(|| Err(self.ended()))
+        state.reply.take().unwrap_or_else(|| Err(state.error.clone().unwrap_or_else(|| self.ended())))
     }
 
     fn send(&self, message: &Message) {
