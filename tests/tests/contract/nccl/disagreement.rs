@@ -97,7 +97,7 @@ fn exchange_outside_a_group_is_a_deadlock_that_the_timeout_ends() {
     if curium_tests::uses_cuda() {
         return;
     }
-    on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_millis(200)), |mut rank| {
+    on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(1)), |mut rank| {
         let peer = 1 - rank.rank();
         let (source, mut target) = (rank.zeroed::<f32>(4), rank.zeroed::<f32>(4));
         rank.communicator.send(&rank.stream, &source, peer).expect("it is enqueued");
