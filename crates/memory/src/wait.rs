@@ -56,8 +56,8 @@ pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, mut free: impl FnMut() -
     }
 }
 
-/// Drops `value`, which owns memory of `bytes` bytes, after `wait` for its uses. If a second attempt fails too, the memory is leaked, counted
-/// and reported, unless the context is lost: then nothing accesses the memory.
+/// Drops `value`, which owns memory of `bytes` bytes, after `wait` for its uses. If a second attempt fails too, the memory is leaked,
+/// counted and reported, unless the context is lost: then nothing accesses the memory.
 ///
 /// Captures of other code, on other threads, neither prevent this nor are invalidated by it.
 pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, mut wait: impl FnMut() -> Result<()>) {

@@ -4,6 +4,8 @@
 //! simulator, and the ranks exchange data as on GPUs. Without a launcher, the ranks are two threads with simulated devices. The
 //! losses are those of one rank, but for the rounding of the sums. If a rank dies, the others end within the timeout, with an error
 //! that says so.
+//!
+//! Options: `--device sim`; `--steps` for the number of steps, by default 20; `--timeout` in seconds, by default 60.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -19,34 +21,29 @@ use curium_sim::{Config, Simulator};
 
 use self::train::{Result, train};
 
-const STEPS: usize = 20;
-
 fn main() -> Result<()> {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let is_simulated = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => false,
-        ["--device", "sim"] => true,
-        _ => return Err("usage: data_parallel [--device sim]".into()),
-    };
+    let (steps, timeout) = (number("--steps")?.unwrap_or(20), number("--timeout")?.unwrap_or(60));
+    let options = CommunicatorOptions::new().with_timeout(Duration::from_secs(timeout));
     match Rendezvous::from_environment() {
-        Ok(rendezvous) => launched(rendezvous, is_simulated),
-        Err(curium_nccl::Error::NoLauncher) => simulated(2),
+        Ok(rendezvous) => launched(rendezvous, usize::try_from(steps)?, options),
+        Err(curium_nccl::Error::NoLauncher) => simulated(2, usize::try_from(steps)?, options),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Trains as the rank of this process.
-fn launched(mut rendezvous: Rendezvous, is_simulated: bool) -> Result<()> {
-    let (driver, nccl, cublas) = if is_simulated {
-        let config = Config::new().with_devices(u32::try_from(rendezvous.world_size())?);
-        (Simulator::new(config)?.driver()?, curium_sim_libraries::nccl(), curium_sim_libraries::cublas())
-    } else {
-        (Driver::load()?, Nccl::load()?, CuBlas::load()?)
+fn launched(mut rendezvous: Rendezvous, steps: usize, options: CommunicatorOptions) -> Result<()> {
+    let (driver, nccl, cublas) = match value("--device").as_deref() {
+        None => (Driver::load()?, Nccl::load()?, CuBlas::load()?),
+        Some("sim") => {
+            let config = Config::new().with_devices(u32::try_from(rendezvous.world_size())?);
+            (Simulator::new(config)?.driver()?, curium_sim_libraries::nccl(), curium_sim_libraries::cublas())
+        },
+        Some(other) => return Err(format!("--device {other}: expected sim").into()),
     };
     let context = driver.device(rendezvous.local_rank())?.primary_context()?;
-    let options = CommunicatorOptions::new().with_timeout(Duration::from_secs(60));
     let mut communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, options)?;
-    let losses = train(&cublas, &mut communicator, STEPS)?;
+    let losses = train(&cublas, &mut communicator, steps)?;
     if rendezvous.rank() == 0 {
         print(rendezvous.world_size(), &losses);
     }
@@ -54,15 +51,15 @@ fn launched(mut rendezvous: Rendezvous, is_simulated: bool) -> Result<()> {
 }
 
 /// Trains with one thread for each rank.
-fn simulated(ranks: usize) -> Result<()> {
+fn simulated(ranks: usize, steps: usize, options: CommunicatorOptions) -> Result<()> {
     let config = Config::new().with_devices(u32::try_from(ranks)?);
     let driver = Simulator::new(config)?.driver::<Driver>()?;
     let nccl = curium_sim_libraries::nccl();
     let id = UniqueId::new(&nccl)?;
     let rank = &|rank: usize| {
         let context = driver.device(rank)?.primary_context()?;
-        let mut communicator = Communicator::new(&nccl, &context, id, rank, ranks)?;
-        train(&curium_sim_libraries::cublas(), &mut communicator, STEPS)
+        let mut communicator = Communicator::with_options(&nccl, &context, id, rank, ranks, options.clone())?;
+        train(&curium_sim_libraries::cublas(), &mut communicator, steps)
     };
     let losses: Vec<Result<Vec<f32>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks).map(|number| scope.spawn(move || rank(number))).collect();
@@ -78,4 +75,14 @@ fn print(ranks: usize, losses: &[f32]) {
     for (step, loss) in losses.iter().enumerate() {
         println!("step {step:2}: loss {loss:.6}");
     }
+}
+
+/// Returns the argument after this option.
+fn value(option: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != option).nth(1)
+}
+
+fn number(option: &str) -> Result<Option<u64>> {
+    let number = |text: String| text.parse().map_err(|_| format!("{option} {text}: not a number").into());
+    value(option).map(number).transpose()
 }
