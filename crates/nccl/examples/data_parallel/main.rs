@@ -38,7 +38,7 @@ fn launched(mut rendezvous: Rendezvous, steps: usize, options: CommunicatorOptio
         Some("sim") => {
             let config = Config::new().with_devices(u32::try_from(rendezvous.world_size())?);
             (Simulator::new(config)?.driver()?, curium_sim_libraries::nccl(), curium_sim_libraries::cublas())
-        },
+        }
         Some(other) => return Err(format!("--device {other}: expected sim").into()),
     };
     let context = driver.device(rendezvous.local_rank())?.primary_context()?;
@@ -58,7 +58,7 @@ fn simulated(ranks: usize, steps: usize, options: CommunicatorOptions) -> Result
     let id = UniqueId::new(&nccl)?;
     let rank = &|rank: usize| {
         let context = driver.device(rank)?.primary_context()?;
-        let mut communicator = Communicator::with_options(&nccl, &context, id, rank, ranks, options.clone())?;
+        let mut communicator = Communicator::with_options(&nccl, &context, id, rank, ranks, options)?;
         train(&curium_sim_libraries::cublas(), &mut communicator, steps)
     };
     let losses: Vec<Result<Vec<f32>>> = thread::scope(|scope| {
