@@ -13,11 +13,11 @@ use crate::sys::cublasFillMode_t;
 use crate::triangle::Triangle;
 use crate::view::{conjugation, matrix_view};
 
-/// The size of a banded matrix and the place of its elements in memory.
+/// The size of a banded matrix and the location of its elements in memory.
 ///
 /// A banded matrix has elements on its main diagonal, on `lower` diagonals below it and on `upper` diagonals above it. It is stored as in
 /// LAPACK: by columns of `lower + upper + 1` elements, in which element (i, j) is at `upper + i - j` of column j. By rows, it is at
-/// `lower + j - i` of row i. Places without an element of the matrix are not accessed.
+/// `lower + j - i` of row i. Elements of the memory that are outside of the matrix are not accessed.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct BandLayout {
     /// The layout of the matrix, with the leading dimension of the stored diagonals.
@@ -105,7 +105,7 @@ impl<'a, T> Banded<'a, T> {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last place is out of bounds.
+    /// [`Error::Shape`](crate::Error::Shape) if columns overlap or the last element is out of bounds.
     pub fn new(memory: &'a impl AsDeviceSlice<Element = T>, layout: BandLayout) -> Result<Self> {
         let slice = memory.as_device_slice();
         layout.check("Banded::new", slice.len())?;

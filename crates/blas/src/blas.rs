@@ -23,12 +23,11 @@ use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 /// Operations are enqueued on the stream and return before they have run, except for those that return a number to the host. Operands may
 /// be in buffers of any stream: operations wait for earlier accesses on the device, and later accesses wait for them.
 ///
-/// NVIDIA's handles are shared mutable state, so that operations borrow the handle exclusively. A thread that works beside others has a
-/// handle of its own.
+/// A cuBLAS handle is shared mutable state, so operations borrow it exclusively. Create one handle for each thread and each stream.
 ///
-/// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the
-/// handle, the workspace and the operands for as long as it can be launched. Do not drop the handle of another stream while the context is
-/// captured: cuBLAS synchronizes the device then, which invalidates the capture.
+/// In a capture (`Graph::capture`), create the handle on the capture scope: its operations become nodes. The graph keeps the handle, the
+/// workspace and the operands for as long as it can be launched. Do not drop a handle of another stream during a capture: `cublasDestroy`
+/// synchronizes the device, which invalidates the capture.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -78,15 +77,15 @@ impl Blas {
         Ok(blas)
     }
 
-    /// Takes over a handle that other code created in the context of `stream`, and moves it to this stream without a workspace of ours.
+    /// Takes ownership of a handle that other code created in the context of `stream`, and sets its stream. cuBLAS manages its workspace.
     ///
     /// # Safety
     ///
-    /// `raw` is a live handle of `library`, which nobody else uses or destroys.
+    /// `raw` is a live handle of `library`, which no other code uses or destroys.
     ///
     /// # Errors
     ///
-    /// An error of the library. The handle is destroyed then.
+    /// An error of the library, in which case the handle is destroyed.
     pub unsafe fn from_raw(library: &CuBlas, raw: cublasHandle_t, stream: &Stream) -> Result<Self> {
         Self::on(Handle::new(raw, library, stream.context()), stream)
     }
@@ -141,8 +140,8 @@ impl Blas {
         self.handle.library()
     }
 
-    /// Returns the raw handle, for calls that this crate does not make. They must leave the stream, the workspace and the pointer mode as
-    /// they are, and their accesses are not tracked.
+    /// Returns the raw handle, for functions that this crate does not wrap. Calls must not change the stream, the workspace or the pointer
+    /// mode. Their accesses are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> cublasHandle_t {
         self.handle.raw()

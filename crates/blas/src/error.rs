@@ -23,10 +23,10 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
-    /// The operands of an operation do not fit together, or do not fit their memory.
+    /// The operands of an operation do not agree with each other or with their memory.
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
-    /// There is no plan of a product: the library has no algorithm, or a stored plan cannot be used.
+    /// A plan could not be created: the library has no algorithm, or a stored plan cannot be used.
     #[error(transparent)]
     Plan(#[from] Box<PlanError>),
     /// An operation of the driver failed.
@@ -37,7 +37,7 @@ pub enum Error {
 /// A function of cuBLAS that returned an error.
 pub type CallError = load::CallError<cublasStatus_t>;
 
-/// The operands of an operation do not fit together, or do not fit their memory. The library was not called.
+/// The operands of an operation do not agree with each other or with their memory. The library was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error("{operation}: {problem}")]
 #[non_exhaustive]
@@ -48,7 +48,8 @@ pub struct ShapeError {
     pub problem: Box<str>,
 }
 
-/// There is no plan of a product: cuBLASLt has no algorithm for it, or a stored plan is damaged, or for another library or device.
+/// A plan could not be created: cuBLASLt has no algorithm for the product, or a stored plan is damaged or belongs to another library or
+/// device.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error("{operation}: {problem}")]
 #[non_exhaustive]

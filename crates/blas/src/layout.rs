@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::error::{Result, ShapeError};
 
-/// The size of a matrix and the place of its elements in memory.
+/// The size of a matrix and the location of its elements in memory.
 ///
-/// cuBLAS stores matrices by columns. A matrix that is stored by rows is the transposition of one stored by columns, and operations here
-/// take it as such: the order costs nothing.
+/// cuBLAS stores matrices by columns. Operations pass a matrix that is stored by rows as the transposition of one stored by columns, so
+/// either order is equally fast.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct MatrixLayout {
     rows: usize,

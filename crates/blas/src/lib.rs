@@ -11,7 +11,7 @@
 //! checker guarantees that outputs alias no input. Sizes beyond 32 bits call the 64-bit functions of CUDA 12.0. Operations on
 //! empty matrices do nothing.
 //!
-//! [`lt`] has products as plans, with cuBLASLt: with epilogues such as a bias and an activation, and with a choice of algorithms.
+//! [`lt`] contains matrix products as plans of cuBLASLt, with epilogues such as a bias and an activation, and with a choice of algorithms.
 //!
 //! # Features
 //!

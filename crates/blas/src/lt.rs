@@ -1,9 +1,9 @@
 //! Products of matrices as plans, with cuBLASLt.
 //!
 //! A [`Matmul`] describes a product: types, layouts, arithmetic, and an [`Epilogue`] such as a bias with an activation. A [`MatmulPlan`] is
-//! a product with an algorithm of the library, which is chosen once. [`Tuner`] measures the algorithms and remembers the fastest.
+//! a product with an algorithm of the library, which is selected once. [`Tuner`] measures the algorithms and stores the fastest.
 //!
-//! Types of `a` and `b`, of `d`, and the arithmetic that fit together:
+//! Supported combinations of the types of `a` and `b`, of `d`, and the arithmetic:
 //!
 //! | `a` and `b` | `d` | [`Compute`] |
 //! |---|---|---|
@@ -15,9 +15,9 @@
 //! | `e4m3` and `e5m2`, or the other way round | `e4m3`, `e5m2`, `bf16`, `f16`, `f32` | `F32` |
 //! | `i8` | `i32`, `i8` | `I32` |
 //!
-//! Products of 8-bit types have rules of their own. The inner dimension, the number of consecutive elements of the result, and leading
-//! dimensions are multiples of 16 (of 4 for `i8`). The elements that are multiplied with each other are consecutive: `a` is stored by
-//! rows and `b` by columns, except that data center GPUs of compute capability 10 take other orders of 8-bit floats, which need compute
+//! Products of 8-bit types have further requirements. The inner dimension, the number of consecutive elements of the result, and leading
+//! dimensions are multiples of 16 (of 4 for `i8`). `a` is stored by rows and `b` by columns, so that the elements that are multiplied with
+//! each other are consecutive. Data center GPUs of compute capability 10 accept other orders of 8-bit floats. 8-bit floats require compute
 //! capability 8.9.
 
 mod algorithm;

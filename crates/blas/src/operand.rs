@@ -12,7 +12,7 @@ use crate::sys::cublasPointerMode_t;
 
 /// Device memory that an operation accesses.
 pub trait Operand {
-    /// Orders the guard's stream after the accesses that the operation must wait for.
+    /// Makes the guard's stream wait for the accesses that conflict with the operation.
     ///
     /// # Safety
     ///
@@ -67,7 +67,7 @@ pub(crate) fn expect_alignment<T>(operation: &'static str, address: CUdeviceptr)
         return Ok(());
     }
     let problem = format!(
-        "misaligned operand ({address:#x} is no multiple of {alignment}, the alignment of {} in C)",
+        "misaligned operand ({address:#x} is not a multiple of {alignment}, the alignment of {} in C)",
         std::any::type_name::<T>()
     );
     Err(ShapeError::refused(operation, problem))
@@ -92,7 +92,7 @@ impl<O: Operand> Operand for Each<'_, O> {
     }
 }
 
-/// A factor of an operation, in host or device memory according to its type.
+/// A scalar operand, in host or device memory according to its type.
 pub trait Factor: Operand {
     #[doc(hidden)]
     const MODE: cublasPointerMode_t;
@@ -101,10 +101,10 @@ pub trait Factor: Operand {
     fn pointer(&self) -> *const c_void;
 }
 
-/// A factor of type `T`: a number of the host, or a [`DeviceScalar`].
+/// A scalar operand of type `T`: a host value, or a [`DeviceScalar`].
 pub trait ScalarArgument<T>: Factor {}
 
-/// A number in device memory, which an operation reads when it runs.
+/// A scalar in device memory, which an operation reads when it runs.
 pub struct DeviceScalar<'a, T> {
     slice: DeviceSlice<'a, T>,
 }

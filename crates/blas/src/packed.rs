@@ -12,8 +12,8 @@ use crate::stored::Stored;
 use crate::triangle::Triangle;
 use crate::view::conjugation;
 
-/// One triangle of a square matrix in device memory, without gaps, that an operation reads: a triangular matrix, or the stored part of a
-/// symmetric or Hermitian one.
+/// A packed triangle of a square matrix in device memory, which an operation reads: a triangular matrix, or the stored part of a symmetric
+/// or Hermitian one.
 ///
 /// The elements of each column, or of each row, follow those of the previous one. A matrix of `size` rows has
 /// `size * (size + 1) / 2` elements.
@@ -42,7 +42,7 @@ pub struct Packed<'a, T> {
     pub(crate) triangle: Triangle,
 }
 
-/// One triangle of a square matrix in device memory, without gaps, that an operation writes.
+/// A packed triangle of a square matrix in device memory, which an operation writes.
 pub struct PackedMut<'a, T> {
     slice: DeviceSliceMut<'a, T>,
     pub(crate) stored: Stored,

@@ -21,12 +21,12 @@ pub enum Diagonal {
     Unit,
 }
 
-/// The side of a product on which a special matrix stands.
+/// The position of the triangular, symmetric or diagonal matrix in a product.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Side {
-    /// The special matrix is the left factor.
+    /// It is the left factor.
     Left,
-    /// The special matrix is the right factor.
+    /// It is the right factor.
     Right,
 }
 

@@ -37,7 +37,8 @@ macro_rules! conjugation {
         impl<T: $crate::Element> $view<'_, T> {
             /// Returns the matrix of the complex conjugates; the same for real elements.
             ///
-            /// cuBLAS conjugates only what it transposes: a product takes the conjugates of a matrix by rows, or those of a transposition.
+            /// cuBLAS conjugates a matrix only if it also transposes it: a product accepts the conjugates of a matrix by rows, or of a
+            /// transposition.
             #[must_use]
             pub fn conjugated(mut self) -> Self {
                 self.stored.is_conjugated ^= T::IS_COMPLEX;

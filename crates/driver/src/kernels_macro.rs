@@ -4,11 +4,11 @@
 ///
 /// ```
 /// curium_driver::kernels! {
-///     /// What this program computes.
+///     /// The kernels of this program.
 ///     pub struct Kernels from "../../../tests/kernels/fill.ptx" {
 ///         /// Writes `value` to the first `n` elements.
 ///         pub fn fill(out: &mut [u32], value: u32, n: u32);
-///         /// Writes to each of the first `n` elements where it lies.
+///         /// Writes its index to each of the first `n` elements.
 ///         fn index(out: &mut [u32], n: u32) = "fill_index";
 ///     }
 /// }

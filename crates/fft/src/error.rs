@@ -23,7 +23,7 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
-    /// A shape is not possible, or does not fit the memory.
+    /// A shape is invalid, or does not fit the memory.
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
     /// An operation of the driver failed.
@@ -34,7 +34,7 @@ pub enum Error {
 /// A function of cuFFT that returned an error.
 pub type CallError = load::CallError<cufftResult>;
 
-/// A shape is not possible, or does not fit the memory. The library was not called.
+/// A shape is invalid, or does not fit the memory. The library was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error("{operation}: {problem}")]
 #[non_exhaustive]

@@ -4,12 +4,12 @@
 //! program requires it. A [`Plan`] transforms data of one [`Shape`]: 1 to 3 dimensions, any number of batches, and any strides. Its types
 //! determine the transform: `Plan<Complex32, Complex32>`, `Plan<f32, Complex32>` or `Plan<Complex32, f32>`, and the same for `f64`.
 //!
-//! Every transform checks its memory before the library is called: each element of the plan is in it, and elements of the output do not
-//! overlap. The borrow checker guarantees that the output aliases no input. Lengths have 64 bits.
+//! Every transform checks its memory before the library is called: all elements of the plan are within bounds, and elements of the output
+//! do not overlap. The borrow checker guarantees that the output aliases no input. Lengths have 64 bits.
 //!
-//! Callbacks are left out: those of LTO (`cufftXtSetJITCallback`) and the older ones (`cufftXtSetCallback`) run device code inside a
-//! transform, whose accesses nothing could check. So are transforms on several devices (`cufftXtSetGPUs`, `cufftXtMalloc`). Their
-//! functions are in [`sys`], and [`Plan::as_raw`] gives the plan.
+//! Callbacks (`cufftXtSetJITCallback`, `cufftXtSetCallback`) are not wrapped, because they run device code inside a transform whose
+//! accesses cannot be checked. Transforms on several devices (`cufftXtSetGPUs`, `cufftXtMalloc`) are not wrapped either. [`sys`] declares
+//! these functions, and [`Plan::as_raw`] returns the handle.
 //!
 //! # Features
 //!

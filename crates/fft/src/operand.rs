@@ -7,7 +7,7 @@ use curium_memory::{DeviceSlice, DeviceSliceMut};
 
 /// Device memory that a transform accesses.
 pub(crate) trait Operand {
-    /// Orders the guard's stream after the accesses that the transform must wait for, and returns the address.
+    /// Makes the guard's stream wait for the accesses that conflict with the transform, and returns the address.
     ///
     /// # Safety
     ///

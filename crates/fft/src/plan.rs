@@ -24,10 +24,9 @@ use crate::sys::cufftHandle;
 /// The types determine the transform: complex to complex, real to complex (forward only) or complex to real (inverse only). Transforms
 /// are not normalized, as in cuFFT: forward and inverse multiply the data by the number of its elements.
 ///
-/// A plan is made once, which takes milliseconds, and executed any number of times. It owns its workspace. Transforms are enqueued on the
-/// stream and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the
-/// device, and later accesses wait for it. Executions share the workspace, so that they borrow the plan exclusively. A thread that
-/// works beside others has a plan of its own.
+/// Creating a plan takes milliseconds; it can be executed any number of times. It owns its workspace. Transforms are enqueued on the stream
+/// and return before they have run. The memory may be in buffers of any stream: a transform waits for earlier accesses on the device, and
+/// later accesses wait for it. Executions share the workspace, so they borrow the plan exclusively. Create one plan for each thread.
 ///
 /// In a capture (`Graph::capture`), create the plan on the capture scope: its transforms become nodes. The graph keeps
 /// the plan, the workspace and the memory for as long as it can be launched.
@@ -70,14 +69,14 @@ pub struct Plan<I, O> {
 }
 
 impl<I: Transform<O>, O> Plan<I, O> {
-    /// Makes a plan on `stream`, with a workspace of the size that the library needs.
+    /// Creates a plan on `stream`, with a workspace of the size that the library requires.
     ///
     /// CUDA: `cufftCreate`, `cufftSetAutoAllocation`, `cufftXtMakePlanMany`, `cufftSetWorkArea`, `cufftSetStream`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements
-    /// of the output overlap, or a length of `f16` is no power of two. An error of the library or of the allocation.
+    /// [`Error::Shape`](crate::Error::Shape) if the shape is not possible: a length is 0, an array is smaller than its data, elements of
+    /// the output overlap, or a length of `f16` is not a power of two. An error of the library or of the allocation.
     #[doc(alias = "cufftPlan1d")]
     #[doc(alias = "cufftPlan2d")]
     #[doc(alias = "cufftPlan3d")]
@@ -95,12 +94,12 @@ impl<I: Transform<O>, O> Plan<I, O> {
         Ok(plan)
     }
 
-    /// Takes over a plan that other code made in the context of `stream`, and moves it to this stream. It keeps its workspace.
+    /// Takes ownership of a plan that other code created in the context of `stream`, and moves it to this stream. It keeps its workspace.
     ///
     /// # Safety
     ///
-    /// `raw` is a live plan of `library` for a transform of these types and this shape, which nobody else uses or destroys. Its
-    /// workspace, if not its own, outlives the result and every graph that captures its transforms.
+    /// `raw` is a live plan of `library` for a transform of these types and this shape, which no other code uses or destroys. A workspace
+    /// that the plan does not own outlives the result and every graph that captures its transforms.
     ///
     /// # Errors
     ///
@@ -140,13 +139,13 @@ impl<I: Transform<O>, O> Plan<I, O> {
 }
 
 impl<I, O> Plan<I, O> {
-    /// Returns the number of elements that the input has at least.
+    /// Returns the minimum length of the input in elements.
     #[must_use]
     pub fn input_len(&self) -> usize {
         self.layout.input.span()
     }
 
-    /// Returns the number of elements that the output has at least.
+    /// Returns the minimum length of the output in elements.
     #[must_use]
     pub fn output_len(&self) -> usize {
         self.layout.output.span()
@@ -170,8 +169,8 @@ impl<I, O> Plan<I, O> {
         self.handle.library()
     }
 
-    /// Returns the raw plan, for calls that this crate does not make. They must leave the stream and the workspace as they are, and their
-    /// accesses are not tracked.
+    /// Returns the raw plan, for functions that this crate does not wrap. Calls must not change the stream or the workspace. Their accesses
+    /// are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> cufftHandle {
         self.handle.raw()

@@ -2,8 +2,8 @@
 
 /// The shape of a transform of 1 to 3 dimensions: the lengths, slowest first, the number of batches, and the layout in memory.
 ///
-/// By default, the elements of all batches follow each other. Real transforms have `n / 2 + 1` complex numbers for `n` real ones in the
-/// last dimension.
+/// By default, the elements of all batches follow each other. The complex side of a real transform has `n / 2 + 1` numbers for `n` real
+/// ones in the last dimension.
 ///
 /// ```
 /// use curium_fft::{Embedding, Shape};
@@ -41,7 +41,7 @@ impl Shape {
         Self { lengths: lengths.into(), batches: 1, input: None, output: None, is_in_place: false }
     }
 
-    /// Sets the number of transforms that are computed at once.
+    /// Sets the number of transforms in a batch.
     #[must_use]
     pub fn with_batches(self, batches: usize) -> Self {
         Self { batches, ..self }
@@ -59,7 +59,7 @@ impl Shape {
         Self { output: Some(embedding), ..self }
     }
 
-    /// Pads the rows of the real side to `2 * (n / 2 + 1)` numbers, as a real transform in place needs. Complex transforms need no
+    /// Pads the rows of the real side to `2 * (n / 2 + 1)` numbers, as an in-place real transform requires. Complex transforms need no
     /// padding.
     #[must_use]
     pub fn in_place(self) -> Self {
@@ -68,8 +68,8 @@ impl Shape {
 }
 
 impl Embedding {
-    /// Creates the layout of data in an array of these lengths, slowest first, at the start of the array. The elements of the array
-    /// follow each other, and so do the arrays of several batches.
+    /// Creates the layout of data at the start of an array of these lengths, slowest first. The elements of the array, and the arrays of
+    /// several batches, are contiguous.
     #[must_use]
     pub fn new<const RANK: usize>(lengths: [usize; RANK]) -> Self {
         const { assert!(RANK >= 1 && RANK <= 3, "cuFFT has transforms of 1 to 3 dimensions") };

@@ -8,7 +8,8 @@ use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHa
 use curium_driver::{Context, DevicePointer, Result, Returned, call};
 
 curium_driver::shared_handle! {
-    /// An IPC handle of device memory, for another process on the same machine: plain bytes that any channel can carry.
+    /// An IPC handle of device memory, for another process on the same machine. It is an array of bytes, which can be sent over any
+    /// channel.
     ///
     /// Only memory allocated with `cuMemAlloc` has such handles. Stream-ordered memory is shared through its
     /// [pool](crate::MemoryPool::export_fd).

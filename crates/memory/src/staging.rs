@@ -5,9 +5,9 @@
 //! ([`progress`]).
 //!
 //! - The staging buffers belong to the context. They are allocated on demand, one for each of two concurrent copies.
-//! - The calling thread copies too. The other threads belong to the context and sleep between copies, since starting a
-//!   thread takes as long as copying several megabytes.
-//! - Tiles are copied to unused slots of the staging buffer past the CPU's caches ([`past_cache`]).
+//! - The calling thread copies too. The other threads belong to the context and sleep between copies, since starting a thread takes as long
+//!   as copying several megabytes. - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's caches
+//!   ([`past_cache`]).
 //! - The driver's own copy is used where it is faster or staging is impossible: for small copies, pinned memory,
 //!   streams that are being captured, copies within another access or another staged copy, and copies that find no free
 //!   staging buffer or no pinned memory.
@@ -81,7 +81,7 @@ impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access
 /// The maximum number of threads of a copy: more exceed the memory bandwidth.
 const MOST_THREADS: usize = 64;
 
-/// The maximum number of staging buffers of a context. Two copies, one in each direction, fill the bus.
+/// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
 const MOST_RINGS: usize = 2;
 
 impl Staging {

@@ -1,4 +1,4 @@
-//! Communicators: one rank among those that exchange data.
+//! Communicators: the ranks that exchange data.
 
 mod abort;
 mod collectives;
@@ -39,10 +39,10 @@ use crate::sys::ncclComm_t;
 /// Operations are enqueued on a stream and return before they have run. Their memory may be in buffers of any stream: operations wait for
 /// earlier accesses on the device, and later accesses wait for them, as for kernels.
 ///
-/// NCCL allows one thread at a time to use a communicator, so that operations borrow it exclusively.
+/// NCCL allows one thread at a time to use a communicator, so operations borrow it exclusively.
 ///
-/// In a capture (`Graph::capture`), pass the capture scope as the stream: operations become nodes, which every rank captures
-/// and launches alike. The graph keeps the communicator and leases the memory.
+/// In a capture (`Graph::capture`), pass the capture scope as the stream: operations become nodes. Every rank captures and launches the
+/// same operations. The graph keeps the communicator and leases the memory.
 ///
 /// Dropping a communicator waits until the operations of all ranks have completed, or aborts it if one has failed.
 ///
@@ -85,7 +85,7 @@ impl Communicator {
         Self { shared, _not_sync: std::marker::PhantomData }
     }
 
-    /// Uses a communicator that other code has created, and still owns, on the device of `context`. It is neither destroyed nor aborted.
+    /// Borrows a communicator that other code owns, on the device of `context`. It is neither destroyed nor aborted.
     ///
     /// CUDA: `ncclCommUserRank`, `ncclCommCount`.
     ///
@@ -130,7 +130,8 @@ impl Communicator {
         &self.shared.library
     }
 
-    /// Returns the raw communicator, for calls that this crate does not make. They must not end it, and their accesses are not tracked.
+    /// Returns the raw communicator, for functions that this crate does not wrap. Calls must not destroy or abort it. Their accesses are
+    /// not tracked.
     ///
     /// # Errors
     ///
@@ -151,8 +152,8 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank do not fit, or the stream is one of another device, before
-    ///   NCCL is called.
+    /// - [`Error::Argument`](crate::Error::Argument) if the lengths or the rank are invalid, or the stream belongs to another device.
+    ///   NCCL is not called.
     /// - [`Error::Call`](crate::Error::Call) with the error of NCCL.
     /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
     ///   was finalized.
@@ -192,10 +193,10 @@ impl Communicator {
         if is_captured { Ok(()) } else { shared.record(stream, name, count) }
     }
 
-    /// Waits until the stream has completed its work, and the operations of this communicator on it have.
+    /// Waits until the stream has completed its work, including the operations of this communicator.
     ///
-    /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when it has passed, or when NCCL reports that
-    /// another rank has failed. Kernels that wait for other ranks end then. Waits of buffers have no time limit.
+    /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when the timeout has elapsed, or when NCCL reports
+    /// that another rank has failed. This ends kernels that wait for other ranks. Waits of buffers, such as `to_vec`, have no timeout.
     ///
     /// CUDA: `cuStreamQuery`, `ncclCommGetAsyncError`, `cuStreamSynchronize`, and `ncclCommAbort` on failure.
     ///
@@ -215,15 +216,15 @@ impl Communicator {
         Ok(stream.synchronize()?)
     }
 
-    /// Finishes the operations of all ranks, and destroys the communicator. If a graph that captured it or memory that is registered with
-    /// it still exists, it is destroyed with that.
+    /// Waits for the operations of all ranks, and destroys the communicator. If a graph that captured it or memory that is registered with
+    /// it still exists, it is destroyed together with the last of them.
     ///
     /// CUDA: `ncclCommFinalize`, `ncclCommDestroy`.
     ///
     /// # Errors
     ///
-    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time. The communicator is
-    /// aborted then.
+    /// An error of NCCL, or [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not finish in time, in which case the
+    /// communicator is aborted.
     #[doc(alias = "ncclCommFinalize")]
     #[doc(alias = "ncclCommDestroy")]
     pub fn close(self) -> Result<()> {
@@ -242,7 +243,7 @@ impl Communicator {
 #[cold]
 fn other_device(operation: &'static str, own: &Device, other: &Device) -> crate::Error {
     let (own, other) = (own.as_raw(), other.as_raw());
-    let problem = format!("the stream is one of another device ({other}, the communicator is on {own})");
+    let problem = format!("the stream belongs to another device ({other}, the communicator is on {own})");
     ArgumentError::refused(operation, problem)
 }
 

@@ -34,7 +34,7 @@ pub enum Error {
         /// The meaning of the variable, and the programs that set it.
         hint: &'static str,
     },
-    /// An environment variable has a value that its meaning excludes.
+    /// An environment variable has an invalid value.
     #[error("rendezvous: `{variable}` is invalid (\"{value}\"); expected {expected}")]
     InvalidVariable {
         /// The variable.
@@ -159,13 +159,13 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
-    /// The arguments of an operation do not fit together. NCCL was not called.
+    /// The arguments of an operation do not agree. NCCL was not called.
     #[error(transparent)]
     Argument(#[from] Box<ArgumentError>),
     /// An operation did not complete within the timeout of its communicator, which was aborted.
     #[error(transparent)]
     Timeout(#[from] Box<TimeoutError>),
-    /// The communicator was aborted before.
+    /// The communicator has been aborted.
     #[error(
         "{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks"
     )]
@@ -177,7 +177,7 @@ pub enum Error {
         /// The number of ranks.
         size: usize,
     },
-    /// The communicator was finalized before.
+    /// The communicator has been finalized.
     #[error("{operation}: the communicator was finalized (rank {rank} of {size}); only its end may follow")]
     Finalized {
         /// The operation.

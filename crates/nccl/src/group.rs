@@ -41,10 +41,10 @@ struct Added<'a> {
 }
 
 impl Nccl {
-    /// Starts the operations that `operations` adds to the group as one: they progress together. A thread that has several ranks, and an
-    /// exchange of transfers, need a group.
+    /// Starts the operations that `operations` adds to the group as one: they progress together. A group is required for a thread with
+    /// several ranks, and for transfers that depend on each other.
     ///
-    /// The group ends when the closure returns, with an error or not, and also when it panics: the operations that were added are started.
+    /// The group ends when the closure returns, fails or panics: in each case, the operations that were added are started.
     ///
     /// CUDA: `ncclGroupStart`, `ncclGroupEnd`.
     ///
@@ -104,7 +104,7 @@ impl<'a> Group<'a> {
     ) -> Result<()> {
         let (name, place, shared) = (operation.name(), communicator.place(), communicator.shared());
         if !self.library.is_same(&shared.library) {
-            return Err(ArgumentError::refused(name, "the communicator is one of another library than the group"));
+            return Err(ArgumentError::refused(name, "the communicator belongs to another library than the group"));
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;

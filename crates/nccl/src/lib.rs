@@ -4,7 +4,7 @@
 //! rank from the launcher's environment variables, and sends NCCL's [`UniqueId`] from rank 0 to all ranks. A [`Communicator`] enqueues
 //! collectives and transfers ([`Operation`]) on streams, on buffers of any stream, with checked lengths and types.
 //!
-//! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor starting a program needs it.
+//! [`Nccl`] finds the library of this machine, of any version since 2.18. Neither compiling nor starting a program requires it.
 //!
 //! # Features
 //!

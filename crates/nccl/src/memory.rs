@@ -14,10 +14,10 @@ use curium_driver::sys::call;
 /// The alignment of all device memory.
 const ALIGNMENT: usize = 256;
 
-/// Device memory of NCCL as a resource, which suits [registration](crate::Communicator::register) and
+/// A memory resource that allocates with NCCL. Its memory is suitable for [registration](crate::Communicator::register) and
 /// [windows](crate::Communicator::register_window) on every kind of connection.
 ///
-/// Allocations are rounded up to a multiple of 2 MiB where the GPU maps memory in pieces of this size. Allocating and freeing are slow, and
+/// Allocations are rounded up to a multiple of 2 MiB where this is the GPU's mapping granularity. Allocating and freeing are slow, and
 /// freeing waits for the work on the stream.
 ///
 /// Requires NCCL 2.19. CUDA: `ncclMemAlloc`, `ncclMemFree`, `cuStreamQuery`, `cuStreamSynchronize`.

@@ -17,12 +17,12 @@ use crate::sys::ncclDataType_t;
 
 /// A collective or a transfer between two ranks, with the memory that it accesses.
 ///
-/// [`Communicator::enqueue`](crate::Communicator::enqueue) runs one, and [`Group::enqueue`](crate::Group::enqueue) several as one.
-/// Lengths, ranks and types are checked there, before NCCL is called. They must fit together on all ranks: every rank calls the same
-/// collectives in the same order, with the same number and type of elements, and a transfer has both of its ends.
+/// [`Communicator::enqueue`](crate::Communicator::enqueue) runs one, and [`Group::enqueue`](crate::Group::enqueue) several as one. Lengths,
+/// ranks and types are checked there, before NCCL is called. They must agree on all ranks: every rank calls the same collectives in the
+/// same order, with the same number and type of elements, and for every send there is a receive.
 ///
-/// Of an operation with a root, the root calls the form that has both memories (`reduce_into`, `gather_into`), or the data
-/// (`broadcast_from`, `scatter_from`).
+/// An operation with a root has a separate function for the root: `reduce_into` and `gather_into` receive the result, `broadcast_from` and
+/// `scatter_from` send the data.
 pub struct Operation<'a> {
     kind: Kind,
     element: ncclDataType_t,
@@ -57,7 +57,7 @@ pub(crate) struct Place {
 }
 
 impl<'a> Operation<'a> {
-    /// Reduces the elements of all ranks, and writes the result on every rank. All memories have one length.
+    /// Reduces the elements of all ranks, and writes the result on every rank. All memory has the same length.
     #[doc(alias = "ncclAllReduce")]
     pub fn all_reduce<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -80,7 +80,7 @@ impl<'a> Operation<'a> {
         Self::new(Kind::AllReduce(reduction.erased()), None, Some(memory.as_device_slice_mut()))
     }
 
-    /// Contributes the elements of this rank to a reduction whose result the rank `root` gets.
+    /// Sends the elements of this rank to a reduction, whose result is written on the rank `root`.
     #[doc(alias = "ncclReduce")]
     pub fn reduce<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -90,7 +90,7 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Reduce(reduction.erased(), Some(root)), Some(source.as_device_slice()), None)
     }
 
-    /// Reduces the elements of all ranks, of which this one is the root. All memories have one length.
+    /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
     #[doc(alias = "ncclReduce")]
     pub fn reduce_into<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -101,7 +101,7 @@ impl<'a> Operation<'a> {
         Self::new(kind, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
     }
 
-    /// Reduces the elements of all ranks in place, of which this one is the root.
+    /// Reduces the elements of all ranks in place on this rank, the root.
     #[doc(alias = "ncclReduce")]
     pub fn reduce_in_place<T: Element>(
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -110,7 +110,7 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Reduce(reduction.erased(), None), None, Some(memory.as_device_slice_mut()))
     }
 
-    /// Writes the elements of the rank `root`, which may be this one.
+    /// Receives the elements of the rank `root`, which may be this one.
     #[doc(alias = "ncclBroadcast")]
     pub fn broadcast<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
         Self::new(Kind::Broadcast(Some(root)), None, Some(memory.as_device_slice_mut()))
@@ -122,7 +122,7 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Broadcast(None), Some(source.as_device_slice()), None)
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks. `target` has as many times the elements of `source` as there are ranks.
+    /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that of `source` times the number of ranks.
     #[doc(alias = "ncclAllGather")]
     pub fn all_gather<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -131,14 +131,14 @@ impl<'a> Operation<'a> {
         Self::new(Kind::AllGather, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks, where the part of this rank is in its place already.
+    /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
     #[doc(alias = "ncclAllGather")]
     pub fn all_gather_in_place<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
         Self::new(Kind::AllGather, None, Some(memory.as_device_slice_mut()))
     }
 
-    /// Reduces the elements of all ranks, and writes the part of this rank: `source` has as many times the elements of `target` as there
-    /// are ranks.
+    /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
+    /// ranks.
     #[doc(alias = "ncclReduceScatter")]
     pub fn reduce_scatter<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -158,10 +158,10 @@ impl<'a> Operation<'a> {
         Self::new(Kind::ReduceScatter(reduction.erased()), None, Some(memory.as_device_slice_mut()))
     }
 
-    /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends into part `r` of `target`. Both have one length, a
-    /// multiple of the number of ranks.
+    /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r` of `target`. Both have the same length,
+    /// a multiple of the number of ranks.
     ///
-    /// Before NCCL 2.28 these are the transfers of a group.
+    /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclAlltoAll")]
     pub fn all_to_all<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -172,16 +172,16 @@ impl<'a> Operation<'a> {
 
     /// Sends the elements of this rank to the rank `root`.
     ///
-    /// Before NCCL 2.28 this is a transfer.
+    /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclGather")]
     pub fn gather<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, root: usize) -> Self {
         Self::new(Kind::Gather(Some(root)), Some(source.as_device_slice()), None)
     }
 
-    /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. `target` has as many times the elements of
-    /// `source` as there are ranks.
+    /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The length of `target` is that of `source`
+    /// times the number of ranks.
     ///
-    /// Before NCCL 2.28 these are the transfers of a group.
+    /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclGather")]
     pub fn gather_into<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -190,18 +190,18 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Gather(None), Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
     }
 
-    /// Writes the part of this rank of the elements of the rank `root`.
+    /// Receives this rank's part of the elements of the rank `root`.
     ///
-    /// Before NCCL 2.28 this is a transfer.
+    /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclScatter")]
     pub fn scatter<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
         Self::new(Kind::Scatter(Some(root)), None, Some(target.as_device_slice_mut()))
     }
 
-    /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. `source` has as many times the elements of
-    /// `target` as there are ranks.
+    /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. The length of `source` is that of `target` times
+    /// the number of ranks.
     ///
-    /// Before NCCL 2.28 these are the transfers of a group.
+    /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclScatter")]
     pub fn scatter_from<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
@@ -210,13 +210,13 @@ impl<'a> Operation<'a> {
         Self::new(Kind::Scatter(None), Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
     }
 
-    /// Sends the elements to the rank `peer`, which receives as many. The stream waits until it does.
+    /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits until it has received them.
     #[doc(alias = "ncclSend")]
     pub fn send<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, peer: usize) -> Self {
         Self::new(Kind::Send(peer), Some(source.as_device_slice()), None)
     }
 
-    /// Writes the elements that the rank `peer` sends. The stream waits until it does.
+    /// Receives elements from the rank `peer`. The stream waits until they have been sent.
     #[doc(alias = "ncclRecv")]
     pub fn receive<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, peer: usize) -> Self {
         Self::new(Kind::Receive(peer), None, Some(target.as_device_slice_mut()))

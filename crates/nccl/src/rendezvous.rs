@@ -1,4 +1,4 @@
-//! The ranks of a job find each other.
+//! The rendezvous of the ranks of a job.
 
 mod client;
 mod handshake;
@@ -37,7 +37,7 @@ pub trait Exchange {
     fn broadcast(&mut self, bytes: &mut [u8]) -> Result<()>;
 }
 
-/// The place of this process among the ranks of a job, and the address at which they meet.
+/// The rank of this process in a job, and the address of rank 0, at which the ranks connect.
 ///
 /// Rank 0 listens at `MASTER_ADDR`, port `MASTER_PORT`, during a broadcast; the other ranks connect to it. Every rank proves that it has
 /// the job's [`Token`] (HMAC-SHA256 over random numbers of both sides). Bytes are authenticated, not encrypted.
@@ -58,7 +58,7 @@ pub trait Exchange {
 /// - `CURIUM_PORT`, or else `MASTER_PORT`, or else a port derived from the name of the job, or 29500. Under `torchrun`, whose agent
 ///   uses `MASTER_PORT` itself, it is the port after `MASTER_PORT`.
 ///
-/// `CURIUM_TOKEN` is the job's token. Without it, the token is the name of the job, which keeps jobs apart but is no secret.
+/// `CURIUM_TOKEN` is the job's token. Without it, the token is the name of the job, which distinguishes jobs but is not secret.
 #[derive(Clone, Debug)]
 pub struct Rendezvous {
     rank: usize,
@@ -74,33 +74,33 @@ pub struct Rendezvous {
 }
 
 impl Rendezvous {
-    /// The time that a broadcast waits for all ranks, unless [`Rendezvous::with_timeout`] sets another.
+    /// The timeout of a broadcast, unless [`Rendezvous::with_timeout`] sets another.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-    /// Reads the place of this process from the environment variables of its launcher.
+    /// Reads the rank of this process from the environment variables of its launcher.
     ///
     /// # Errors
     ///
     /// - [`Error::NoLauncher`] if no launcher set its variables.
-    /// - [`Error::MissingVariable`], [`Error::InvalidVariable`] or [`Error::RankOutOfRange`] if they are incomplete or wrong.
+    /// - [`Error::MissingVariable`], [`Error::InvalidVariable`] or [`Error::RankOutOfRange`] if they are incomplete or invalid.
     pub fn from_environment() -> Result<Self> {
         Self::from_variables(|name| env::var_os(name))
     }
 
-    /// Reads the place of this process from `variable`, which returns the value of an environment variable.
+    /// Reads the rank of this process from `variable`, which returns the value of an environment variable.
     ///
     /// # Errors
     ///
-    /// Those of [`Rendezvous::from_environment`].
+    /// As for [`Rendezvous::from_environment`].
     pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
         launcher::read(&launcher::Variables::new(&variable))
     }
 
-    /// Creates the place of rank `rank` of `world_size`, where rank 0 listens at `host` and `port`. The rank on the host is 0.
+    /// Creates the rendezvous of rank `rank` of `world_size`, for which rank 0 listens at `host` and `port`. The rank on the host is 0.
     ///
     /// # Errors
     ///
-    /// [`Error::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is over 2^20.
+    /// [`Error::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is greater than 2^20.
     pub fn new(rank: usize, world_size: usize, host: impl Into<String>, port: u16) -> Result<Self> {
         if rank >= world_size || world_size > MAX_WORLD_SIZE {
             return Err(Error::RankOutOfRange { rank, world_size });
@@ -125,14 +125,14 @@ impl Rendezvous {
         self
     }
 
-    /// Sets the token that every rank must have.
+    /// Sets the token, which must be the same on every rank.
     #[must_use]
     pub fn with_token(mut self, token: Token) -> Self {
         self.token = token;
         self
     }
 
-    /// Sets the time that a broadcast waits for all ranks.
+    /// Sets the timeout of a broadcast.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -145,7 +145,7 @@ impl Rendezvous {
         self.local_rank
     }
 
-    /// Returns the launcher whose variables were read. `None` if the place was created with [`Rendezvous::new`].
+    /// Returns the launcher whose variables were read; `None` after [`Rendezvous::new`].
     #[must_use]
     pub fn launcher(&self) -> Option<Launcher> {
         self.launcher

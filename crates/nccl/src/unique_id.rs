@@ -1,4 +1,4 @@
-//! The identifier under which the ranks of a communicator meet.
+//! The identifier with which the ranks create a communicator.
 
 use std::fmt;
 

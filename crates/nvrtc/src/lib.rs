@@ -10,7 +10,7 @@
 //! # The book
 //!
 //! The chapters of the book are in the folder `docs/book/src` of the repository: `loading.md` explains how compiled code is loaded,
-//! `recipes.md` has programs.
+//! `recipes.md` contains examples.
 //!
 //! # Example
 //!

@@ -23,7 +23,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Creates a program from a source, which diagnostics call `name`.
+    /// Creates a program from a source. Diagnostics refer to it as `name`.
     #[must_use]
     pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
         Self { name: name.into(), source: source.into(), headers: Vec::new(), expressions: Vec::new() }
@@ -44,7 +44,7 @@ impl Program {
         }
     }
 
-    /// Adds a header, which `#include "name"` and `#include <name>` replace with `source`.
+    /// Adds a header: `#include "name"` and `#include <name>` include `source`.
     #[must_use]
     pub fn with_header(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
         self.headers.push((name.into(), source.into()));

@@ -1,4 +1,4 @@
-//! The algorithms, as types: what a generator cannot do does not compile.
+//! The algorithms, as types: an operation that an algorithm lacks does not compile.
 
 use std::fmt::Debug;
 
@@ -6,7 +6,7 @@ use crate::sys::curandRngType_t;
 
 /// An algorithm of cuRAND.
 pub trait Algorithm: Copy + Debug + Send + Sync + 'static + sealed::Sealed {
-    /// The type of its raw numbers: `u64` for the 64-bit Sobol sequences, else `u32`.
+    /// The type of its raw numbers: `u64` for the 64-bit Sobol sequences, otherwise `u32`.
     type Bits: Bits;
 
     /// Returns the library's constant.
@@ -18,10 +18,10 @@ pub trait Algorithm: Copy + Debug + Send + Sync + 'static + sealed::Sealed {
     const IS_PSEUDO_RANDOM: bool;
 }
 
-/// An algorithm of pseudo-random numbers, which a seed starts.
+/// An algorithm of pseudo-random numbers, which starts from a seed.
 pub trait PseudoRandom: Algorithm {}
 
-/// An algorithm of quasi-random numbers, which fill a space of some dimensions evenly.
+/// An algorithm of quasi-random numbers, which fill a space of one or more dimensions evenly.
 pub trait QuasiRandom: Algorithm {}
 
 /// An algorithm that can start at any offset of its sequence.

@@ -23,7 +23,7 @@ pub enum Error {
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
-    /// An argument is out of range, or does not fit the generator.
+    /// An argument is out of range, or invalid for the generator.
     #[error(transparent)]
     Argument(#[from] Box<ArgumentError>),
     /// An operation of the driver failed.
@@ -34,7 +34,7 @@ pub enum Error {
 /// A function of cuRAND that returned an error.
 pub type CallError = load::CallError<curandStatus_t>;
 
-/// An argument is out of range, or does not fit the generator. The library was not called.
+/// An argument is out of range, or invalid for the generator. The library was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error("{operation}: {problem}")]
 #[non_exhaustive]

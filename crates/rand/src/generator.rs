@@ -1,4 +1,4 @@
-//! Generators: an algorithm, its state, and the place where it runs.
+//! Generators: an algorithm and its state, on a device or on the host.
 
 mod create;
 mod fill;
@@ -19,12 +19,12 @@ use crate::sys::curandGenerator_t;
 /// A generator of random numbers with the algorithm `A`, on a stream of a device or on the host.
 ///
 /// On a device, operations are enqueued on the stream and return before they have run. The memory may be in buffers of any stream:
-/// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so that
-/// operations borrow it exclusively. A thread that works beside others has a generator of its own, with another seed or offset.
+/// operations wait for earlier accesses on the device, and later accesses wait for them. A generator has mutable state, so operations
+/// borrow it exclusively. Create one generator for each thread, with different seeds or offsets.
 ///
-/// In a capture (`Graph::capture`), move a generator that exists to the capture scope ([`Generator::set_stream`]): its
-/// operations become nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it
-/// on the simulator. A generator cannot be created in a capture, and its seed, order, offset and dimensions cannot be changed there.
+/// In a capture (`Graph::capture`), move an existing generator to the capture scope ([`Generator::set_stream`]): its operations become
+/// nodes, and the graph keeps the generator and the memory. Each launch continues the sequence on a GPU, and repeats it on the simulator. A
+/// generator cannot be created in a capture, and its seed, order, offset and dimensions cannot be changed there.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -47,7 +47,7 @@ use crate::sys::curandGenerator_t;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// An algorithm has the methods that it supports: a Sobol sequence has no seed, and a Mersenne Twister no offset.
+/// Each algorithm has only the methods that it supports: a Sobol sequence has no seed, and a Mersenne Twister no offset.
 ///
 /// ```compile_fail,E0599
 /// # fn f(generator: &mut curium_rand::Generator<curium_rand::Sobol32>) -> curium_rand::Result<()> {
@@ -74,8 +74,8 @@ impl<A: Algorithm, P> Generator<A, P> {
         self.handle.library()
     }
 
-    /// Returns the raw generator, for calls that this crate does not make. They must leave the stream and the dimensions as they are, and
-    /// their accesses are not tracked.
+    /// Returns the raw generator, for functions that this crate does not wrap. Calls must not change the stream or the dimensions. Their
+    /// accesses are not tracked.
     #[must_use]
     pub fn as_raw(&mut self) -> curandGenerator_t {
         self.handle.raw()
@@ -91,7 +91,7 @@ impl<A: Algorithm> Generator<A> {
 }
 
 impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
-    /// Starts the sequence of another seed.
+    /// Sets the seed, and restarts the sequence.
     ///
     /// CUDA: `curandSetPseudoRandomGeneratorSeed`.
     ///
@@ -104,13 +104,13 @@ impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
         self.handle.set_seed(seed)
     }
 
-    /// Sets the order of the numbers in memory, and starts the sequence again.
+    /// Sets the order of the numbers in memory, and restarts the sequence.
     ///
     /// CUDA: `curandSetGeneratorOrdering`.
     ///
     /// # Errors
     ///
-    /// An error of the library, such as for an order that the algorithm does not have.
+    /// An error of the library, such as for an order that the algorithm does not support.
     #[doc(alias = "curandSetGeneratorOrdering")]
     pub fn set_ordering(&mut self, ordering: GeneratorOrdering) -> Result<()> {
         P::configure(self, "Generator::set_ordering")?;
@@ -119,7 +119,7 @@ impl<A: PseudoRandom, P: Place<A>> Generator<A, P> {
 }
 
 impl<A: QuasiRandom, P: Place<A>> Generator<A, P> {
-    /// Sets the number of dimensions, from 1 to 20,000, and starts the sequence again.
+    /// Sets the number of dimensions, from 1 to 20,000, and restarts the sequence.
     ///
     /// CUDA: `curandSetQuasiRandomGeneratorDimensions`.
     ///
@@ -136,7 +136,7 @@ impl<A: QuasiRandom, P: Place<A>> Generator<A, P> {
 }
 
 impl<A: SkipAhead, P: Place<A>> Generator<A, P> {
-    /// Goes to a position of the sequence, counted from its start.
+    /// Sets the position in the sequence, counted from its start.
     ///
     /// CUDA: `curandSetGeneratorOffset`.
     ///

@@ -5,7 +5,7 @@
 //! or to the host. It fills memory with raw bits, or with numbers of a uniform, normal, log-normal or Poisson distribution.
 //!
 //! Every operation checks its arguments before the library is called: the length fits the dimensions and the distribution, and the
-//! parameters are in range. An algorithm has the methods that it supports.
+//! parameters are in range. Each algorithm has only the methods that it supports.
 //!
 //! # Example
 //!

@@ -2,7 +2,7 @@
 
 use crate::sys::curandOrdering_t;
 
-/// The order of pseudo-random numbers in memory. Every version since CUDA 11.8 has all of them; not every algorithm does.
+/// The order of pseudo-random numbers in memory. Every version since CUDA 11.8 has all of them, but not every algorithm supports each.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum GeneratorOrdering {

@@ -1,4 +1,4 @@
-//! The places of generators: a device, on one stream, or the host.
+//! The location of a generator: a device, on one stream, or the host.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use curium_memory::AsDeviceSliceMut;
 
 use crate::error::Result;
 
-/// The place of a [`Generator`](crate::Generator) that runs on a device, on one stream.
+/// The location of a [`Generator`](crate::Generator) that runs on a device, on one stream.
 #[derive(Debug)]
 pub struct Device {
     pub(crate) stream: Stream,
 }
 
-/// The place of a [`Generator`](crate::Generator) that runs on the host, on the calling thread.
+/// The location of a [`Generator`](crate::Generator) that runs on the host, on the calling thread.
 #[derive(Debug)]
 pub struct Host;
 
-/// Memory that a generator of the place `P` can fill: device memory, or a slice of the host.
+/// Memory that a generator with the location `P` can fill: device memory, or a slice of the host.
 pub trait Output<P>: sealed::Write<P, Self::Element> {
     /// The type of the numbers.
     type Element;

@@ -14,11 +14,11 @@ impl Real for f64 {}
 /// A distribution of real numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Distribution<T> {
-    /// Evenly between 0, which is excluded, and 1.
+    /// Evenly between 0 (excluded) and 1 (included).
     Uniform,
-    /// The normal distribution with this mean and this deviation.
+    /// The normal distribution with this mean and standard deviation.
     Normal(T, T),
-    /// The distribution of numbers whose logarithms have a normal one.
+    /// The log-normal distribution with this mean and standard deviation of the logarithms.
     LogNormal(T, T),
 }
 

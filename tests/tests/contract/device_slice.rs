@@ -168,7 +168,7 @@ fn view_is_seen_as_elements_of_another_type() {
 fn view_that_does_not_fit_another_type_is_an_error_with_the_sizes() {
     on_driver(|test| {
         let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
-        let error = buffer.as_slice().cast::<u32>().expect_err("10 is no multiple of 4");
+        let error = buffer.as_slice().cast::<u32>().expect_err("10 is not a multiple of 4");
         assert!(
             error.to_string().contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
             "{error}"

@@ -137,7 +137,7 @@ fn misaligned_address_is_an_error() {
         let buffer = pinned::<u32>(test, 2);
         let misaligned = DevicePointer::from_raw(address(&buffer).as_raw() + 2);
         // SAFETY: the driver rejects the address before it accesses it.
-        let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is no multiple of 4");
+        let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is not a multiple of 4");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }

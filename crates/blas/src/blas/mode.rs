@@ -45,7 +45,7 @@ impl Blas {
         self.configure(|api, raw| unsafe { call!(api, cublasSetMathMode(raw, mode.to_raw())) })
     }
 
-    /// Sets whether later operations may use atomics, which are faster and make results differ from run to run. They are not allowed by
+    /// Allows or forbids the use of atomics in later operations, which is faster but makes results differ between runs. Forbidden by
     /// default.
     ///
     /// CUDA: `cublasSetAtomicsMode`.

@@ -141,7 +141,8 @@ const VECTOR: CUdeviceptr = 16;
 /// Checks that vector loads can read each matrix.
 pub(super) fn vector_alignment(operation: &'static str, addresses: &[CUdeviceptr]) -> Result<()> {
     let Some(address) = addresses.iter().find(|address| !address.is_multiple_of(VECTOR)) else { return Ok(()) };
-    let problem = format!("misaligned matrix ({address:#x} is no multiple of {VECTOR}, as cuBLAS requires in batches)");
+    let problem =
+        format!("misaligned matrix ({address:#x} is not a multiple of {VECTOR}, as cuBLAS requires in batches)");
     Err(ShapeError::refused(operation, problem))
 }
 

@@ -15,7 +15,7 @@ use crate::{Blas, address};
 
 /// A type of elements with grouped products: `f32`, `f64`, and `half::f16` and `half::bf16` (feature `half`).
 pub trait Grouped: Pod {
-    /// The type that products are summed in, which is that of factors such as `alpha`.
+    /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
     #[doc(hidden)]
     const TYPE: cudaDataType_t;
@@ -49,19 +49,19 @@ grouped! {
     half::bf16: f32, CUDA_R_16BF, CUBLAS_COMPUTE_32F, true;
 }
 
-/// A group of products with equal shapes and factors: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
+/// A group of products with equal shapes and scalars: `c` = `alpha` · `a` · `b` + `beta` · `c` for each index.
 ///
-/// The matrices of `a` have the same shape, order, leading dimension and conjugation, and so have those of `b` and those of `c`. A group
-/// may contain a factor several times.
+/// All matrices of `a` have the same shape, order, leading dimension and conjugation; the same holds for `b` and `c`. A group may contain a
+/// factor several times.
 #[derive(Debug)]
 pub struct GemmGroup<'g, 'm, T: Grouped> {
-    /// The factor of the products.
+    /// The scalar that multiplies the products.
     pub alpha: T::Scale,
     /// The left factors.
     pub a: &'g [Matrix<'m, T>],
     /// The right factors.
     pub b: &'g [Matrix<'m, T>],
-    /// The factor of the former results.
+    /// The scalar that multiplies the previous content of `c`.
     pub beta: T::Scale,
     /// The results.
     pub c: &'g mut [MatrixMut<'m, T>],
@@ -112,7 +112,7 @@ impl<'m, T: Grouped> Parameters<'m, T> {
 }
 
 impl Blas {
-    /// Computes the products of groups of matrices anywhere in memory. The shapes, orders and factors differ from group to group.
+    /// Computes the products of groups of matrices anywhere in memory. Shapes, orders and scalars may differ between groups.
     ///
     /// CUDA: `cublasGemmGroupedBatchedEx`, since 12.5, and a copy of the pointers to device memory.
     ///

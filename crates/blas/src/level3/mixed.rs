@@ -13,10 +13,10 @@ use crate::stored::Stored;
 use crate::sys::{cublasComputeType_t, cublasGemmAlgo_t, cudaDataType_t};
 use crate::{Blas, address, address_mut};
 
-/// A type of factors with products in elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`), and
-/// `i8` in `i32`.
+/// A type of matrices whose products have elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`),
+/// and `i8` in `i32`.
 pub trait Mixed<C: Pod>: Pod {
-    /// The type that products are summed in, which is that of factors such as `alpha`.
+    /// The type in which products are summed, which is also that of `alpha` and `beta`.
     type Scale: Copy;
     #[doc(hidden)]
     const TYPE: cudaDataType_t;
@@ -24,7 +24,7 @@ pub trait Mixed<C: Pod>: Pod {
     const RESULT: cudaDataType_t;
     #[doc(hidden)]
     const COMPUTE: cublasComputeType_t;
-    /// The number of elements that leading dimensions must be multiples of.
+    /// Leading dimensions must be multiples of this number of elements.
     #[doc(hidden)]
     const GRANULARITY: usize;
 }
@@ -118,7 +118,7 @@ fn granular(operation: &'static str, stored: Stored, granularity: usize) -> Resu
         return Ok(());
     }
     let problem = format!(
-        "leading dimension {} of a matrix of {stored} is no multiple of {granularity}, as cuBLAS requires for this type",
+        "leading dimension {} of a matrix of {stored} is not a multiple of {granularity}, as cuBLAS requires for this type",
         stored.leading_dimension
     );
     Err(ShapeError::refused(operation, problem))

@@ -46,8 +46,8 @@ impl Blas {
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or for a complex factor that is conjugated and stored in the other
-    /// order than the product needs.
+    /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a complex factor is conjugated and cuBLAS would not
+    /// transpose it.
     #[doc(alias = "cublasSgemm")]
     pub fn gemm<T: Element, S: ScalarArgument<T>>(
         &mut self,
@@ -77,13 +77,14 @@ impl Blas {
 
     /// Computes the products of batches of matrices: `c` = `alpha` · `a` · `b` + `beta` · `c` for each.
     ///
-    /// The views are those of the first matrices.
+    /// The views describe the first matrix of each batch.
     ///
     /// CUDA: `cublas<t>gemmStridedBatched`.
     ///
     /// # Errors
     ///
-    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if results overlap, or if the last matrices are not in their memory.
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm`], or if results overlap, or if the last matrix of a batch is out of
+    /// bounds.
     #[doc(alias = "cublasSgemmStridedBatched")]
     pub fn gemm_strided_batched<T: Element, S: ScalarArgument<T>>(
         &mut self,

@@ -20,7 +20,7 @@ pub struct Algorithm {
 }
 
 impl Algorithm {
-    /// Returns the number that the library gives to the algorithm.
+    /// Returns the library's number of the algorithm.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.id

@@ -101,7 +101,7 @@ impl ElementType {
         }
     }
 
-    /// Returns `true` for the two types of 8 bits with a floating point.
+    /// Returns `true` for the two 8-bit floating-point types.
     #[must_use]
     pub const fn is_fp8(self) -> bool {
         matches!(self, Self::F8E4M3 | Self::F8E5M2)

@@ -14,7 +14,7 @@ use crate::sys::cublasLtHandle_t;
 use crate::sys::lt::Api;
 use curium_driver::sys::call;
 
-/// A handle of cuBLASLt in a context, which plans are created with. Clones are cheap and share it, also between threads.
+/// A handle of cuBLASLt in a context, with which plans are created. Clones are cheap and share the handle, also between threads.
 #[derive(Clone)]
 pub struct BlasLt(Arc<Handle>);
 
@@ -48,20 +48,20 @@ impl BlasLt {
         Ok(Self::with(raw, library, context, capability, true))
     }
 
-    /// Takes over a handle that other code created in `context`.
+    /// Takes ownership of a handle that other code created in `context`.
     ///
     /// # Safety
     ///
-    /// `raw` is a live handle of `library`, created while `context` was current, which nobody else destroys.
+    /// `raw` is a live handle of `library`, created while `context` was current, which no other code destroys.
     ///
     /// # Errors
     ///
-    /// An error of the driver. The handle is then left to the caller.
+    /// An error of the driver, in which case the caller keeps the handle.
     pub unsafe fn from_raw(library: &CuBlasLt, raw: cublasLtHandle_t, context: &Context) -> Result<Self> {
         Ok(Self::with(raw, library, context, context.device().compute_capability()?, true))
     }
 
-    /// Borrows a handle that other code created in `context`, and destroys. A `cublasHandle_t` is one, too.
+    /// Borrows a handle that other code created in `context` and will destroy. It may also be a `cublasHandle_t`.
     ///
     /// # Safety
     ///
@@ -97,7 +97,7 @@ impl BlasLt {
         &self.0.context
     }
 
-    /// Returns the raw handle, for calls that this crate does not make. It lives as long as `self`.
+    /// Returns the raw handle, for functions that this crate does not wrap. It lives as long as `self`.
     #[must_use]
     pub fn as_raw(&self) -> cublasLtHandle_t {
         self.0.raw

@@ -13,8 +13,8 @@ use super::{Compute, ElementType, Epilogue};
 
 /// The description of a product: `d` = epilogue(`alpha` · `a` · `b` + `beta` · `c`).
 ///
-/// The layouts give the shapes. A transposed factor has the layout of its transposition, which
-/// [`MatrixLayout::transposed`](crate::MatrixLayout::transposed) returns. Without a layout of its own, `c` is the previous content of `d`.
+/// The layouts determine the shapes. For a transposed factor, pass the result of
+/// [`MatrixLayout::transposed`](crate::MatrixLayout::transposed). Without [`Matmul::with_c`], `c` is the previous content of `d`.
 ///
 /// ```
 /// use curium_blas::MatrixLayout;
@@ -45,7 +45,7 @@ pub struct Matmul {
 }
 
 bitflags::bitflags! {
-    /// The numbers in device memory that a product of 8-bit floats uses beside its matrices.
+    /// The scalars in device memory that a product of 8-bit floats reads and writes.
     #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
     pub struct Scales: u32 {
         /// A factor of `a`.
@@ -94,7 +94,7 @@ impl Matmul {
         }
     }
 
-    /// Adds `beta` · `c` for a matrix apart from `d`, with the shape and the order of `d`.
+    /// Adds `beta` · `c` for a matrix other than `d`, with the shape and the order of `d`.
     #[must_use]
     pub const fn with_c(mut self, c: TypedLayout) -> Self {
         self.c = Some(c);
@@ -108,7 +108,7 @@ impl Matmul {
         self
     }
 
-    /// Sets the number of products. The strides of the layouts are the distances of their matrices. All products have the same bias.
+    /// Sets the number of products. The strides of the layouts are the distances between the matrices. All products have the same bias.
     #[must_use]
     pub const fn with_batches(mut self, count: usize) -> Self {
         self.batch_count = count;
@@ -129,15 +129,15 @@ impl Matmul {
         self
     }
 
-    /// Sets the distance of the columns of the auxiliary memory, in bits of a mask and else in elements. By default it is the length of a
-    /// column of the result, rounded up to 128 bits or 8 elements, which it must be a multiple of.
+    /// Sets the distance of the columns of the auxiliary memory: in bits for a mask, otherwise in elements. It must be a multiple of 128
+    /// bits or 8 elements. The default is the length of a column of the result, rounded up to such a multiple.
     #[must_use]
     pub const fn with_auxiliary_leading_dimension(mut self, leading_dimension: usize) -> Self {
         self.auxiliary_leading_dimension = Some(leading_dimension);
         self
     }
 
-    /// Takes `alpha` and `beta` from device memory, where the operation reads them when it runs.
+    /// Passes `alpha` and `beta` in device memory, where the operation reads them when it runs.
     #[must_use]
     pub const fn with_device_factors(mut self) -> Self {
         self.has_device_factors = true;
@@ -151,15 +151,15 @@ impl Matmul {
         self
     }
 
-    /// Sets whether products of 8-bit floats may be summed with less precision, which is faster.
+    /// Allows or forbids summing products of 8-bit floats with less precision, which is faster.
     #[must_use]
     pub const fn with_fast_accumulation(mut self, is_fast: bool) -> Self {
         self.is_accumulated_fast = is_fast;
         self
     }
 
-    /// Sets the number of bytes that the address of each matrix is a multiple of: 256 by default, as buffers guarantee. Parts of buffers
-    /// may have a smaller alignment, for which there are fewer algorithms.
+    /// Sets the alignment of the address of each matrix in bytes: 256 by default, as buffers guarantee. Parts of buffers may have a smaller
+    /// alignment, for which there are fewer algorithms.
     #[must_use]
     pub const fn with_alignment(mut self, bytes: usize) -> Self {
         self.alignment = bytes;
@@ -234,8 +234,8 @@ impl Matmul {
         }
     }
 
-    /// Returns the number of elements of the auxiliary memory: of bytes of a mask, and else of elements of the type of the result; 0 if the
-    /// epilogue has none.
+    /// Returns the length of the auxiliary memory: in bytes for a mask, otherwise in elements of the type of the result; 0 if the epilogue
+    /// has none.
     #[must_use]
     pub fn auxiliary_len(&self) -> usize {
         self.auxiliary().map_or(0, |requirement| requirement.len)

@@ -12,7 +12,7 @@ use super::{ElementType, MatmulElement};
 use crate::error::{Result, ShapeError};
 use crate::operand::Operand;
 
-/// The device memory and the factors of one product.
+/// The device memory and the scalars of one product.
 ///
 /// The layouts are those of the plan. The memory of each operand begins with the first element, and contains the last one of the last
 /// product.
@@ -54,14 +54,14 @@ impl<'a> Operands<'a> {
         Self { slots, factors }.read(Role::A, a).read(Role::B, b).write(Role::D, d)
     }
 
-    /// Sets the factors, which are converted to the type that the plan computes with.
+    /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).
     #[must_use]
     pub fn with_factors(mut self, alpha: f64, beta: f64) -> Self {
         self.factors = Factors { alpha, beta };
         self
     }
 
-    /// Sets factors in device memory, for a plan with device factors.
+    /// Sets `alpha` and `beta` in device memory, for a plan with [`Matmul::with_device_factors`](super::Matmul::with_device_factors).
     #[must_use]
     pub fn with_device_factors<T: MatmulElement>(
         self,
@@ -134,8 +134,8 @@ impl<'a> Operands<'a> {
         self.write(Role::AmaxD, amax)
     }
 
-    /// Sets the workspace, of at least [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that share one
-    /// run one after the other.
+    /// Sets the workspace, of at least [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that share a
+    /// workspace run one after the other.
     #[must_use]
     pub fn with_workspace(self, workspace: &'a mut impl AsDeviceSliceMut<Element = u8>) -> Self {
         self.write(Role::Workspace, workspace)
@@ -224,7 +224,7 @@ impl Slot<'_> {
         }
         let address = self.memory.address();
         if !address.is_multiple_of(alignment as u64) {
-            let problem = format!("the address of {name} is no multiple of {alignment} bytes ({address:#x})");
+            let problem = format!("the address of {name} is not a multiple of {alignment} bytes ({address:#x})");
             let is_matrix = matches!(role, Role::A | Role::B | Role::C | Role::D);
             return Some(problem + if is_matrix { "; create the plan with a smaller alignment" } else { "" });
         }

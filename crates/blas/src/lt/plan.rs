@@ -14,12 +14,12 @@ use super::role::{ByRole, Requirement, Role};
 use super::{Algorithm, BlasLt, ElementType, Matmul};
 use crate::error::{PlanError, Result};
 
-/// A product with an algorithm of cuBLASLt, chosen once: the plan computes with it for as long as it lives, also in graphs, whatever
-/// memory is free.
+/// A matrix product with an algorithm of cuBLASLt. The algorithm is selected when the plan is created and does not change, also in graphs
+/// and if less memory is free later.
 ///
-/// Operations are enqueued on any stream of the context, and borrow the plan exclusively, because the library keeps the addresses of
-/// biases and scales in it. Operands may be in buffers of any stream, as for kernels. In a capture (`Graph::capture`), create
-/// the plan before, and pass the capture scope to [`execute`](Self::execute): the graph keeps the operands and the workspace.
+/// Operations are enqueued on any stream of the context. They borrow the plan exclusively, because its descriptors contain the addresses of
+/// biases and scales. Operands may be in buffers of any stream, as for kernels. In a capture (`Graph::capture`), create the plan before,
+/// and pass the capture scope to [`execute`](Self::execute): the graph keeps the operands and the workspace.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -61,13 +61,13 @@ pub struct MatmulPlan {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// The greatest number of bytes of workspace. By default it is the size that NVIDIA recommends for the device: 32 MiB from compute
+    /// The maximum size of the workspace in bytes. By default it is the size that NVIDIA recommends for the device: 32 MiB from compute
     /// capability 9.0 on, 4 MiB before.
     pub workspace_limit: Option<usize>,
 }
 
 impl PlanOptions {
-    /// Sets the greatest number of bytes of workspace.
+    /// Sets the maximum size of the workspace in bytes.
     #[must_use]
     pub const fn with_workspace_limit(mut self, bytes: usize) -> Self {
         self.workspace_limit = Some(bytes);
@@ -96,14 +96,14 @@ impl MatmulPlan {
         found.into_iter().next().ok_or_else(|| no_algorithm(NEW, lt, matmul, options))
     }
 
-    /// Creates plans with at most `count` algorithms, the one first that the library expects to be the fastest. See
+    /// Creates plans with at most `count` algorithms, in the order in which the library expects them to be fast. See
     /// [`Tuner`](super::Tuner), which measures them.
     ///
     /// CUDA: `cublasLtMatmulAlgoGetHeuristic`.
     ///
     /// # Errors
     ///
-    /// As for [`MatmulPlan::new`], except that no algorithm is an empty list.
+    /// As for [`MatmulPlan::new`], except that the list is empty if the library has no algorithm.
     pub fn candidates(lt: &BlasLt, matmul: &Matmul, options: PlanOptions, count: usize) -> Result<Vec<Self>> {
         refuse_wait(NEW)?;
         matmul.check(lt.capability())?;

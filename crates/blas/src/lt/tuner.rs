@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// Creates plans with the fastest of several algorithms, each measured on the device.
 ///
-/// With a [`DiskCache`], a product is measured once for a version of the library and a type of device, and later runs of any program take
+/// With a [`DiskCache`], a product is measured once for each version of the library and each type of device; later runs of any program read
 /// the algorithm from the cache. Without one, each call measures.
 ///
 /// ```
@@ -49,8 +49,8 @@ pub struct Tuner {
 pub struct TunedPlan {
     /// The plan.
     pub plan: MatmulPlan,
-    /// The algorithms with their times, in the order in which the library expects them to be fast; empty if the cache had the plan, or if
-    /// there is nothing to choose from.
+    /// The algorithms with their times, in the order in which the library expects them to be fast. Empty if the plan was in the cache, or
+    /// if there is only one algorithm.
     pub measurements: Vec<Measurement>,
 }
 
@@ -107,10 +107,10 @@ impl Tuner {
         self
     }
 
-    /// Creates the plan of a product. If the cache does not have it, allocates operands on `stream`, measures the algorithms there with
-    /// events, and waits for them. Failures of the cache are ignored.
+    /// Creates the plan of a product. If it is not in the cache, allocates operands on `stream`, measures the algorithms there with events,
+    /// and waits for them. Failures of the cache are ignored.
     ///
-    /// The factors have small numbers. Work on other streams disturbs the measurements.
+    /// The elements of the factors are small numbers. Work on other streams disturbs the measurements.
     ///
     /// # Errors
     ///

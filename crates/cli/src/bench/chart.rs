@@ -36,7 +36,7 @@ pub(super) const CHARTS: [Chart; 3] = [
     Chart {
         file: "launch.svg",
         title: "Launches: cost over threads",
-        horizontal: "threads that launch, each on a stream of its own",
+        horizontal: "launching threads, each with its own stream",
         vertical: "ns per launch",
         groups: &[("launch/threads", "launch")],
         legend: || SeriesLabelPosition::LowerRight,

@@ -21,26 +21,22 @@ const GROUPS: [(&str, &str, &str); 18] = [
     ("copy/device-to-pinned", "From the device to pinned memory: `cuMemcpyDtoHAsync`", "size"),
     (
         "allocate/bytes",
-        "An allocation and its free, beside the driver's pool: `cuMemAllocAsync`, `cuMemFreeAsync`",
+        "An allocation and its deallocation, compared with `cuMemAllocAsync` and `cuMemFreeAsync`",
         "size",
     ),
-    ("allocate/plain-bytes", "An allocation and its free, beside memory of no pool: `cuMemAlloc`, `cuMemFree`", "size"),
-    (
-        "allocate/buffer",
-        "A `DeviceBuffer` and its end, beside the driver's pool: `cuMemAllocAsync`, `cuMemFreeAsync`",
-        "size",
-    ),
+    ("allocate/plain-bytes", "An allocation and its deallocation, compared with `cuMemAlloc` and `cuMemFree`", "size"),
+    ("allocate/buffer", "A `DeviceBuffer` and its drop, compared with `cuMemAllocAsync` and `cuMemFreeAsync`", "size"),
     (
         "allocate/threads",
-        "An allocation of 1 MiB and its free by several threads, of all together, beside the driver's pool",
+        "An allocation of 1 MiB and its deallocation by several threads in total, compared with `cuMemAllocAsync`",
         "threads",
     ),
     (
         "allocate/live",
-        "A free at random and an allocation, of 512 B to 128 KiB, beside the driver's pool",
+        "A random deallocation and an allocation, of 512 B to 128 KiB, compared with `cuMemAllocAsync`",
         "live blocks",
     ),
-    ("allocate/plain-live", "The same beside memory of no pool", "live blocks"),
+    ("allocate/plain-live", "The same, compared with `cuMemAlloc`", "live blocks"),
     (
         "calls/one-stream",
         "Calls of the driver for a buffer whose fills, kernels and copies are on one stream",

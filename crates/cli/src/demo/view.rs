@@ -28,7 +28,7 @@ impl View {
         let largest = center_x.abs().max(center_y.abs());
         ensure!(
             pixel.is_normal() && largest + pixel > largest,
-            "a scale of {scale:e} around ({center_x}, {center_y}) is below what double precision tells apart"
+            "a scale of {scale:e} around ({center_x}, {center_y}) is below the resolution of double precision"
         );
         Ok(Self { width, height, center_x, center_y, pixel, max_iterations })
     }

@@ -35,8 +35,8 @@ impl Event {
         let stream = guard.stream();
         let reason = match (recorded, scope_of(guard)) {
             (0, _) => format!("{stream:?} is being captured, and {self:?} was not recorded in that capture"),
-            (_, 0) => format!("{self:?} was recorded in a capture, which {stream:?} is not in"),
-            _ => format!("{self:?} was recorded in another capture than the one that {stream:?} is in"),
+            (_, 0) => format!("{self:?} was recorded in a capture, and {stream:?} is not being captured"),
+            _ => format!("{self:?} was recorded in a capture that {stream:?} does not belong to"),
         };
         Err(Error::argument("Stream::wait_event", reason))
     }

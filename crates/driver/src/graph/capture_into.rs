@@ -38,9 +38,8 @@ struct Parts {
 const OPERATION: &str = "Graph::capture_into";
 
 /// The reason given by the error of every other use of the graph.
-const BUSY: &str = "work is being captured into the graph, or the one that it is a part of";
-const SPOILED: &str =
-    "a capture into the graph, or the one that it is a part of, has failed, and what it had added cannot be removed";
+const BUSY: &str = "work is being captured into the graph, or into a parent or child graph of it";
+const SPOILED: &str = "a capture into the graph, or into a parent or child graph of it, has failed, and the nodes that it added cannot be removed";
 
 impl Graph {
     /// Captures the work that `work` enqueues on the stream passed to it into this graph, depending on the nodes in

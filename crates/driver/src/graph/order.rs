@@ -35,8 +35,8 @@ impl Graph {
             met.into_iter().partition(|part| state.is_within(*part, self.number));
         for part in elsewhere {
             if !self.is_in_order_with(state, part)? {
-                let reason = "it uses memory that work in another part of the graph writes, or the other way round, and nothing \
-                              orders the two: the node that this graph is a part of would have to come before or after each other";
+                let reason = "it conflicts with work in another part of the graph on the same memory, and the two are not ordered; make the \
+                              node that contains this graph depend on the nodes of that work, or the reverse";
                 return Err(Error::argument(operation, reason));
             }
         }

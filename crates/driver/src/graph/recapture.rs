@@ -1,4 +1,4 @@
-//! Recapture: the work of a graph captured anew, into the same nodes.
+//! Recapture: captures the work of a graph again, into the same nodes.
 //!
 //! The driver matches the new work with the nodes in the order of their creation. If that fails, the graph is undefined, and its tree
 //! refuses every use from then on.
@@ -29,15 +29,15 @@ const BUSY: &str = "the work of the graph is being captured again";
 const SPOILED: &str = "a recapture of the graph has failed, which leaves it undefined; capture a new graph";
 
 impl Graph {
-    /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers, values, launch configurations. None of it
-    /// runs now. The nodes stay the same, and [`GraphExec::update`](crate::GraphExec::update) then updates an executable
+    /// Captures the work of the graph again, which replaces the parameters of its nodes: buffers, values, launch configurations. The work
+    /// is not executed. The nodes stay the same, so [`GraphExec::update`](crate::GraphExec::update) can then update an executable graph
     /// without a second graph.
     ///
-    /// `work` enqueues the same operations in the same order as when the graph was captured, on the same forks. Memory that the graph
-    /// allocates keeps its size and its address. [`Graph::capture`] describes what `work` may do. The buffers, kernels and functions of the
-    /// previous work are released; executables that were made of it keep theirs.
+    /// `work` must enqueue the same operations in the same order as when the graph was captured, on the same forks. Memory that the graph
+    /// allocates keeps its size and its address. The rules of [`Graph::capture`] apply to `work`. The buffers, kernels and functions of the
+    /// previous work are released; executable graphs that were instantiated before keep theirs.
     ///
-    /// When `work` fails or panics, or differs in its operations, **the graph is undefined**: every later use of it is an argument error.
+    /// If `work` fails, panics or enqueues other operations, **the graph is unusable**: every later use of it is an argument error.
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -51,12 +51,12 @@ impl Graph {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Needs a driver for CUDA 13.3. CUDA: `cuStreamBeginRecaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`.
+    /// Requires a driver for CUDA 13.3. CUDA: `cuStreamBeginRecaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`.
     ///
     /// # Errors
     ///
     /// The error of `work`; `CUDA_ERROR_GRAPH_RECAPTURE_FAILURE` from the operation that differs, or from the end if operations are
-    /// missing; an argument error if the graph is a part of another graph.
+    /// missing; an argument error if the graph is a child graph or a body graph.
     #[doc(alias = "cuStreamBeginRecaptureToGraph")]
     pub fn recapture<E: From<Error>>(&mut self, work: impl FnOnce(&CaptureScope) -> Result<(), E>) -> Result<(), E> {
         let mut recapture = Recapture::begin(self)?;

@@ -190,7 +190,7 @@ impl GraphExec {
             let (raw, graph) = (state.node(operation, *node)?, other.graph(operation, child.number)?);
             let (kept, old) = (other.kept(), self.kept_for(*node, state));
             if !kept.can_replace(&old, &self.kept_now()) {
-                let (node, what) = (*node, "memory that other work writes, or the other way round");
+                let (node, what) = (*node, "memory in conflict with other work");
                 let reason = format!("the child of {node} uses {what}, and the child before did not");
                 return Err(Error::argument(operation, reason));
             }

@@ -17,8 +17,8 @@ use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
 
 curium_driver::shared_handle! {
-    /// A handle of memory in an exported pool, for processes that have imported the pool: plain bytes that any channel
-    /// can carry.
+    /// A handle of memory in an exported pool, for processes that have imported the pool. It is an array of bytes, which can be sent over
+    /// any channel.
     pub struct PoolPointerHandle of CUmemPoolPtrExportData;
 }
 

@@ -81,9 +81,9 @@ impl<R: Resource> Reclaiming<R> {
     /// Registers `reclaim` for the last step of out-of-memory recovery, until the guard is dropped. Reclaimers are
     /// called in descending order of priority.
     ///
-    /// The closure receives the requested size in bytes, frees what it can, including with stream-ordered frees, and
-    /// returns the number of freed bytes. If it returns 0, the next reclaimer is called without a retry in between. It
-    /// is called without a lock held, possibly by several threads concurrently.
+    /// The closure receives the requested size in bytes, frees memory (stream-ordered frees count too), and returns the number of freed
+    /// bytes. If it returns 0, the next reclaimer is called without a retry in between. It is called without a lock held, possibly by
+    /// several threads concurrently.
     #[inline]
     pub fn register(&self, priority: i32, reclaim: impl Fn(usize) -> usize + Send + Sync + 'static) -> ReclaimerGuard {
         Reclaimers::register(&self.reclaimers, priority, Arc::new(reclaim))

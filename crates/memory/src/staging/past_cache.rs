@@ -1,4 +1,4 @@
-//! Copies that leave their target out of the CPU's caches.
+//! Copies whose stores bypass the CPU's caches.
 
 /// Copies `source` to `target`, which the device reads next. The stores bypass the caches on x86-64: the device reads
 /// memory that is modified in the cache of a core at half the speed.

@@ -20,9 +20,9 @@ pub struct TensorWrite;
 
 /// A [`TensorMap`] of a tensor in borrowed memory, for reading.
 ///
-/// A bare map is only an address, whose validity each launch must guarantee. A view stays within its memory, borrows
-/// it, and orders the launch with other accesses. A kernel that copies through its maps only, which TMA keeps in
-/// bounds, can be [declared safe](curium_driver::Kernel::declare_safe).
+/// A [`TensorMap`] alone is only an address, whose validity each launch must guarantee. A view is within its memory, borrows it, and orders
+/// the launch with other accesses. A kernel that accesses memory only through its maps can be [declared
+/// safe](curium_driver::Kernel::declare_safe), because TMA checks the bounds.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorView};

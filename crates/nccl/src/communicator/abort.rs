@@ -37,8 +37,8 @@ impl AbortHandle {
     /// Aborts the communicator, once no call uses it. Later calls return [`Error::Aborted`](crate::Error::Aborted). Does nothing if the
     /// communicator was aborted or destroyed.
     ///
-    /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in time. Without one, a call may wait for
-    /// another rank, and this one waits for the call.
+    /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in time. Without a timeout, a call may
+    /// wait for another rank, and `abort` waits for that call.
     ///
     /// CUDA: `ncclCommAbort`.
     ///

@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::{Communicator, wake};
 use crate::error::Result;
 
-/// A rank that waits for the others. It resolves to its communicator.
+/// A future that resolves to the communicator once all ranks have connected.
 ///
 /// Dropping it aborts the communicator.
 #[must_use = "futures do nothing unless they are polled"]

@@ -67,7 +67,7 @@ impl Communicator {
         Self::with_options(library, context, id, exchange.rank(), exchange.world_size(), options)
     }
 
-    /// Starts to create a rank, like [`Communicator::with_options`], without a wait. The result is a future.
+    /// Returns a future that creates a rank like [`Communicator::with_options`].
     ///
     /// The communicator is non-blocking in NCCL's sense. Without a timeout, later calls wait without a limit.
     ///

@@ -1,4 +1,4 @@
-//! Finalizing: finishing the operations of a communicator before its end.
+//! Finalizing: waiting for the operations of a communicator before it is destroyed.
 
 use std::fmt;
 use std::future::Future;
@@ -11,9 +11,9 @@ use super::{Communicator, wake};
 use crate::error::Result;
 use crate::group;
 
-/// A communicator whose operations are being finished. It resolves when that is done.
+/// A future that resolves once the operations of all ranks have completed.
 ///
-/// Dropping it leaves the rest to the end of the communicator.
+/// If it is dropped, the end of the communicator waits instead.
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Finalizing<'a> {
     communicator: &'a mut Communicator,
@@ -21,8 +21,7 @@ pub struct Finalizing<'a> {
 }
 
 impl Communicator {
-    /// Finishes the operations of all ranks. Only the end of the communicator may follow: a drop or [`Communicator::close`], which then
-    /// wait for nothing.
+    /// Waits for the operations of all ranks. Later operations are errors; a drop and [`Communicator::close`] then return without a wait.
     ///
     /// CUDA: `ncclCommFinalize`.
     ///
@@ -40,7 +39,7 @@ impl Communicator {
         self.shared.ended_by_timeout(settled)
     }
 
-    /// Starts to finish the operations of all ranks, like [`Communicator::finalize`], without a wait. The result is a future.
+    /// Returns a future that waits for the operations of all ranks like [`Communicator::finalize`].
     ///
     /// A communicator without a [timeout](crate::CommunicatorOptions::with_timeout) that was not created by
     /// [`Communicator::connect`] is blocking in NCCL's sense: the call waits, and the future resolves at once.

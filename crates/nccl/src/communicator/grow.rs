@@ -17,7 +17,7 @@ use curium_driver::sys::call;
 
 impl Communicator {
     /// Creates the identifier with which new ranks [join](Communicator::join) this communicator. One rank calls it, sends the result to the
-    /// new ranks, and passes it to [`Communicator::grow`]. An identifier serves once.
+    /// new ranks, and passes it to [`Communicator::grow`]. An identifier can be used once.
     ///
     /// Requires NCCL 2.29. CUDA: `ncclCommGetUniqueId`.
     ///

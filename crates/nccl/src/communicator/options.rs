@@ -16,11 +16,11 @@ const UNSET: c_int = c_int::MIN;
 /// The size of the configuration from each minor version on. Newer fields follow older ones.
 const SIZES: [(u32, usize); 7] = [(18, 48), (27, 72), (28, 80), (29, 88), (30, 96), (31, 112), (32, 120)];
 
-/// Options of a communicator. Every rank has the same ones.
+/// Options of a communicator. They must be the same on every rank.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CommunicatorOptions {
-    /// The time limit of waits: for the other ranks when communicators are created or destroyed, for connections, and in
+    /// The timeout of waits: for the other ranks when communicators are created or destroyed, for connections, and in
     /// [`Communicator::synchronize`](crate::Communicator::synchronize). Default: none.
     pub timeout: Option<Duration>,
     /// The smallest and the largest number of thread blocks that an operation uses. Default: NCCL chooses.
@@ -36,7 +36,7 @@ impl CommunicatorOptions {
         Self { timeout: None, ctas: None, cluster_size: None }
     }
 
-    /// Sets the time limit of waits. With one, the communicator is non-blocking in NCCL's sense: no call waits longer.
+    /// Sets the timeout of waits. The communicator is then non-blocking in NCCL's sense, and no call waits longer.
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

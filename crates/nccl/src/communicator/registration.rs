@@ -26,8 +26,9 @@ const RELEASE: &str = "RegisteredBuffer::into_inner";
 
 /// Memory that is registered with a communicator: NCCL may transfer it without a copy.
 ///
-/// It owns the memory, which is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the
-/// memory have completed, and deregisters it. If a graph captured an operation on the memory, both last until the graph is dropped.
+/// It owns the memory, and is an operand like any other. [`RegisteredBuffer::into_inner`] or a drop waits until the accesses to the memory
+/// have completed, and deregisters it. If a graph captured an operation on the memory, the memory and its registration last until the graph
+/// is dropped.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -145,7 +146,7 @@ impl Communicator {
         }
         if kind == Kind::Window && !address.is_multiple_of(NCCL_WIN_REQUIRED_ALIGNMENT.into()) {
             let problem = format!(
-                "the address is no multiple of {NCCL_WIN_REQUIRED_ALIGNMENT} bytes ({address:#x}); allocate the memory with Nccl::memory"
+                "the address is not a multiple of {NCCL_WIN_REQUIRED_ALIGNMENT} bytes ({address:#x}); allocate the memory with Nccl::memory"
             );
             return Err(ArgumentError::refused(operation, problem));
         }
@@ -198,8 +199,8 @@ impl<B: AsDeviceSliceMut + Send + 'static> RegisteredBuffer<B> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`] if a graph uses the memory, which is freed with the graph then. [`Error::Timeout`], or an error of NCCL or of
-    /// the driver; memory that may still be in use is leaked.
+    /// [`Error::Argument`] if a graph uses the memory; the graph then frees it. [`Error::Timeout`], or an error of NCCL or of the driver;
+    /// memory that may still be in use is leaked.
     pub fn into_inner(mut self) -> Result<B> {
         refuse_wait(RELEASE)?;
         let Some(mut memory) = self.memory.take() else { unreachable!("the memory is taken out once") };

@@ -1,4 +1,4 @@
-//! Communicators that are made of others.
+//! Communicators created from others.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -35,7 +35,7 @@ impl Communicator {
         })
     }
 
-    /// Creates a communicator of all ranks but those of `excluded`. The ranks that remain call it.
+    /// Creates a communicator of all ranks except those in `excluded`. The remaining ranks call it.
     ///
     /// With `aborts`, operations that wait for an excluded rank, such as one that has failed, end first.
     ///

@@ -21,7 +21,7 @@ pub struct CallError {
     pub message: Box<str>,
 }
 
-/// Arguments that do not fit together, or do not fit the communicator. NCCL was not called.
+/// Arguments that do not agree with each other or with the communicator. NCCL was not called.
 #[derive(Clone, Eq, PartialEq, ThisError)]
 #[error("{operation}: {problem}")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub struct TimeoutError {
     pub rank: usize,
     /// The number of ranks.
     pub size: usize,
-    /// The time that was waited.
+    /// The duration of the wait.
     pub waited: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Error;
 
-/// The error of an operation that returns a value which it could not use. With `?`, the value is dropped.
+/// An error with the value that the failed operation consumed. With `?`, the value is dropped.
 #[must_use]
 pub struct Returned<T> {
     /// The value, unchanged by the operation.

@@ -97,7 +97,7 @@ impl Operation<'_> {
         if len.is_multiple_of(size) {
             return Ok(len / size);
         }
-        Err(self.refused(format!("the length is no multiple of the number of ranks ({len} elements, {size} ranks)")))
+        Err(self.refused(format!("the length is not a multiple of the number of ranks ({len} elements, {size} ranks)")))
     }
 
     fn refused(&self, problem: String) -> crate::Error {

@@ -104,7 +104,7 @@ fn admit(members: &mut BTreeMap<u32, Member>, mut member: Member, broadcast: &Br
     members.insert(member.rank, member);
 }
 
-/// Tells every rank that waits which ones are missing, and returns the same as an error.
+/// Sends the list of missing ranks to every waiting rank, and returns it as an error.
 fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast: &Broadcast) -> Error {
     let ranks: Vec<u32> = (1..broadcast.world_size).filter(|rank| !members.contains_key(rank)).collect();
     let milliseconds = u32::try_from(place.timeout.as_millis()).unwrap_or(u32::MAX);

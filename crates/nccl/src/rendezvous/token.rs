@@ -13,7 +13,7 @@ pub(super) const TAG_LEN: usize = 32;
 pub struct Token(Box<[u8]>);
 
 impl Token {
-    /// Creates a token of these bytes. At least 16 random bytes keep strangers out.
+    /// Creates a token of these bytes. Use at least 16 random bytes to keep other programs out.
     #[must_use]
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
         Self(bytes.into())

@@ -18,9 +18,9 @@ pub enum LinkInput {
     Object,
     /// A host library with embedded device code.
     Library,
-    /// An index file. Needs nvJitLink of CUDA 12.6.
+    /// An index file. Requires nvJitLink of CUDA 12.6.
     Index,
-    /// An input whose kind the linker detects. Needs nvJitLink of CUDA 12.4.
+    /// An input whose kind the linker detects. Requires nvJitLink of CUDA 12.4.
     Any,
 }
 

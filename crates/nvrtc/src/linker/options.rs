@@ -171,7 +171,7 @@ impl LinkOptions {
         self.with_option(format!("-split-compile={threads}"))
     }
 
-    /// Compiles with `threads` threads and more parallelism, at the expense of the code. Requires nvJitLink of CUDA 12.3.
+    /// Compiles with `threads` threads and more parallelism, at the expense of the speed of the code. Requires nvJitLink of CUDA 12.3.
     ///
     /// nvJitLink: `-split-compile-extended`.
     #[must_use]

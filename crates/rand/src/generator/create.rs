@@ -79,16 +79,16 @@ impl<A: QuasiRandom> Generator<A, Host> {
 }
 
 impl<A: Algorithm> Generator<A> {
-    /// Takes over a generator that other code created in the context of `stream`, and moves it to this stream.
+    /// Takes ownership of a generator that other code created in the context of `stream`, and moves it to this stream.
     ///
     /// # Safety
     ///
     /// `raw` is a live generator of `library` on a device, with this algorithm and this number of dimensions, 1 for pseudo-random numbers.
-    /// Nobody else uses or destroys it, and its work has completed.
+    /// No other code uses or destroys it, and its work has completed.
     ///
     /// # Errors
     ///
-    /// An error of the library. The generator is destroyed then.
+    /// An error of the library, in which case the generator is destroyed.
     pub unsafe fn from_raw(library: &CuRand, raw: curandGenerator_t, stream: &Stream, dimensions: u32) -> Result<Self> {
         let handle = Handle::new(raw, library, Some(stream.context().clone()));
         set_stream(&handle, stream)?;
@@ -102,8 +102,8 @@ impl<A: Algorithm> Generator<A> {
         Ok(Self::with(handle, Device { stream: stream.clone() }, 1))
     }
 
-    /// Moves the generator to another stream of its context, which continues the sequence. In a capture, pass the scope: the operations
-    /// become nodes.
+    /// Moves the generator to another stream of its context. The sequence continues. In a capture, pass the scope: the operations become
+    /// nodes.
     ///
     /// Waits for the work of the previous stream, unless that is captured.
     ///
@@ -111,14 +111,14 @@ impl<A: Algorithm> Generator<A> {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the stream is one of another context; an error of the library or of the driver.
+    /// [`Error::Argument`](crate::Error::Argument) if the stream belongs to another context; an error of the library or of the driver.
     #[doc(alias = "curandSetStream")]
     pub fn set_stream(&mut self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "Generator::set_stream";
         let (old, new) = (self.place.stream.context(), stream.context());
         if old.as_raw() != new.as_raw() {
             let problem =
-                format!("the stream is one of another context ({:p} instead of {:p})", new.as_raw(), old.as_raw());
+                format!("the stream belongs to another context ({:p} instead of {:p})", new.as_raw(), old.as_raw());
             return Err(ArgumentError::refused(OPERATION, problem));
         }
         if !self.place.stream.is_capturing()? {

@@ -1,4 +1,4 @@
-//! Random numbers in memory: raw, and of each distribution.
+//! Filling memory with random numbers: raw bits, and each distribution.
 
 use curium_driver::sys::call;
 
@@ -48,13 +48,13 @@ impl<A: Algorithm> Place<A> for Host {
 }
 
 impl<A: Algorithm, P: Place<A>> Generator<A, P> {
-    /// Fills `output` with raw numbers, each of whose bits is random.
+    /// Fills `output` with raw numbers, in which every bit is random.
     ///
     /// CUDA: `curandGenerate`, `curandGenerateLongLong`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the length is no multiple of the dimensions; an error of the library or of the
+    /// [`Error::Argument`](crate::Error::Argument) if the length is not a multiple of the dimensions; an error of the library or of the
     /// driver.
     #[doc(alias = "curandGenerate")]
     #[doc(alias = "curandGenerateLongLong")]
@@ -65,7 +65,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         })
     }
 
-    /// Fills `output` with numbers that are distributed evenly between 0, which is excluded, and 1, which is included.
+    /// Fills `output` with numbers of the uniform distribution between 0 (excluded) and 1 (included).
     ///
     /// CUDA: `curandGenerateUniform`, `curandGenerateUniformDouble`.
     ///
@@ -77,14 +77,14 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         self.fill_with("Generator::uniform", output, Distribution::Uniform)
     }
 
-    /// Fills `output` with numbers of a normal distribution.
+    /// Fills `output` with numbers of the normal distribution with this mean and standard deviation.
     ///
     /// CUDA: `curandGenerateNormal`, `curandGenerateNormalDouble`.
     ///
     /// # Errors
     ///
     /// [`Error::Argument`](crate::Error::Argument) if the deviation is negative, if a parameter is not finite, if the length is odd and
-    /// the numbers are pseudo-random, or if the length is no multiple of the dimensions; an error of the library or of the driver.
+    /// the numbers are pseudo-random, or if the length is not a multiple of the dimensions; an error of the library or of the driver.
     #[doc(alias = "curandGenerateNormal")]
     pub fn normal<O: Output<P, Element: Real> + ?Sized>(
         &mut self,
@@ -95,7 +95,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         self.fill_with("Generator::normal", output, Distribution::Normal(mean, deviation))
     }
 
-    /// Fills `output` with numbers whose logarithms have a normal distribution with this mean and deviation.
+    /// Fills `output` with numbers of the log-normal distribution, whose logarithms have this mean and standard deviation.
     ///
     /// CUDA: `curandGenerateLogNormal`, `curandGenerateLogNormalDouble`.
     ///
@@ -112,13 +112,13 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
         self.fill_with("Generator::log_normal", output, Distribution::LogNormal(mean, deviation))
     }
 
-    /// Fills `output` with numbers of a Poisson distribution, whose mean is at most 400,000.
+    /// Fills `output` with numbers of the Poisson distribution with this mean, which is at most 400,000.
     ///
     /// CUDA: `curandGeneratePoisson`.
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is no multiple of the dimensions; an error
+    /// [`Error::Argument`](crate::Error::Argument) if the mean is out of range or the length is not a multiple of the dimensions; an error
     /// of the library or of the driver.
     #[doc(alias = "curandGeneratePoisson")]
     pub fn poisson(&mut self, output: &mut (impl Output<P, Element = u32> + ?Sized), mean: f64) -> Result<()> {
@@ -159,7 +159,8 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     ) -> Result<()> {
         let (len, dimensions) = (output.count(), self.dimensions);
         if !len.is_multiple_of(dimensions as usize) {
-            let problem = format!("length is no multiple of the dimensions ({len} elements, {dimensions} dimensions)");
+            let problem =
+                format!("length is not a multiple of the dimensions ({len} elements, {dimensions} dimensions)");
             return Err(ArgumentError::refused(operation, problem));
         }
         P::prepare(self, operation)?;

@@ -49,7 +49,7 @@ unsafe extern "C" fn register_window(
         let member = look_up(communicator)?;
         expect_memory(memory, bytes)?;
         if !memory.addr().is_multiple_of(ALIGNMENT) {
-            let message = format!("the address of a window is no multiple of {ALIGNMENT} bytes ({memory:?})");
+            let message = format!("the address of a window is not a multiple of {ALIGNMENT} bytes ({memory:?})");
             return Err(failed(ncclResult_t::ncclInvalidArgument, message));
         }
         let call = member.number(Channel::Collective, false);

@@ -25,7 +25,7 @@ fn misaligned_operands_of_each_kind_are_refused() {
             other.slice_mut(8..8 + 128).expect("it is within").cast::<Complex64>().expect("it is aligned");
         let even = DeviceBuffer::<Complex64>::zeroed(&stream, 8).expect("memory suffices");
         let mut result = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
-        let parts = ["misaligned operand", "no multiple of 16"];
+        let parts = ["misaligned operand", "not a multiple of 16"];
 
         let (x, two) = (Vector::strided(&odd, 2, 1).expect("it fits"), Vector::strided(&even, 2, 1).expect("it fits"));
         assert_refused(blas.nrm2(x), &parts);
@@ -57,7 +57,7 @@ fn alignment_is_that_of_the_element() {
         let pairs = memory.slice(1..3).expect("it is within");
         assert_eq!(blas.nrm2(Vector::new(&pairs)).expect("it is aligned for `f32`"), 5.0);
         let complex = pairs.cast::<Complex32>().expect("Rust's type is aligned");
-        assert_refused(blas.nrm2(Vector::new(&complex)), &["misaligned operand", "no multiple of 8"]);
+        assert_refused(blas.nrm2(Vector::new(&complex)), &["misaligned operand", "not a multiple of 8"]);
         let complex = memory.slice(2..4).expect("it is within").cast::<Complex32>().expect("Rust's type is aligned");
         assert_eq!(blas.nrm2(Vector::new(&complex)).expect("it is aligned"), 4.0);
     });

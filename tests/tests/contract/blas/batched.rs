@@ -160,10 +160,10 @@ fn vector_loads_of_misaligned_matrices_are_refused() {
         let mut c = [MatrixMut::column_major(&mut result, 2, 2).expect("it fits")];
         blas.gemm_batched(1.0, &odd, &odd, 0.0, &mut c).expect("this arithmetic needs no vector loads");
         blas.set_math_mode(MathMode::Tf32).expect("it can be set");
-        assert_refused(blas.gemm_batched(1.0, &odd, &odd, 0.0, &mut c), &["misaligned matrix", "no multiple of 16"]);
+        assert_refused(blas.gemm_batched(1.0, &odd, &odd, 0.0, &mut c), &["misaligned matrix", "not a multiple of 16"]);
         blas.set_math_mode(MathMode::Default).expect("it can be set");
         let group = GemmGroup { alpha: 1.0, a: &odd, b: &odd, beta: 0.0, c: &mut c };
-        assert_refused(blas.gemm_grouped(&mut [group]), &["misaligned matrix", "no multiple of 16"]);
+        assert_refused(blas.gemm_grouped(&mut [group]), &["misaligned matrix", "not a multiple of 16"]);
     });
 }
 

@@ -120,7 +120,7 @@ fn operands_that_the_plan_does_not_take_are_refused() {
         refused(Operands::new(&other, &buffer, &mut result), &["a consists of i32, the plan's of f32"]);
         let mut part = result.slice_mut(1..).expect("it is in the buffer");
         let operands = Operands::new(&buffer, &buffer, &mut part).with_bias(&buffer).with_workspace(&mut workspace);
-        refused(operands, &["address of d is no multiple of 256 bytes", "smaller alignment"]);
+        refused(operands, &["address of d is not a multiple of 256 bytes", "smaller alignment"]);
         let mut gradient = DeviceBuffer::<f32>::zeroed(&stream, 16).expect("memory suffices");
         let operands = Operands::new(&buffer, &buffer, &mut result).with_bias_gradient(&mut gradient);
         refused(operands.with_workspace(&mut workspace), &["the plan reads the bias"]);

@@ -168,7 +168,7 @@ fn graph_whose_nodes_cannot_be_removed_is_of_no_use_once_a_capture_into_it_faile
             Err(error_of_work())
         });
         assert!(failed.expect_err("the work fails").to_string().contains("part of the test"));
-        let words = "what it had added cannot be removed";
+        let words = "the nodes that it added cannot be removed";
         assert_refused(test, words, || graph.nodes());
         assert_refused(test, words, || graph.instantiate());
         assert_refused(test, words, || graph.capture_into(&[], |_| Ok(())));

@@ -253,7 +253,7 @@ fn lengths_and_ranks_that_do_not_fit_are_refused_before_the_call() {
         refused(Operation::scatter_from(&source, &mut target));
         assert_eq!(
             refused(Operation::all_gather_in_place(&mut target)),
-            format!("all_gather: the length is no multiple of the number of ranks (11 elements, {size} ranks)")
+            format!("all_gather: the length is not a multiple of the number of ranks (11 elements, {size} ranks)")
         );
         assert_eq!(refused(Operation::send(&source, 99)), format!("send: rank out of range (99 of {size} ranks)"));
         assert_eq!(

@@ -117,7 +117,7 @@ fn stream_of_another_device_is_refused() {
         let stream = contexts[1].stream().expect("there is a stream");
         let mut memory = curium_memory::DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
         let refused = ranks[0].broadcast(&stream, &mut memory, 0).expect_err("the device is another");
-        let expected = "broadcast: the stream is one of another device (1, the communicator is on 0)";
+        let expected = "broadcast: the stream belongs to another device (1, the communicator is on 0)";
         assert_eq!(refused.to_string(), expected);
     });
 }

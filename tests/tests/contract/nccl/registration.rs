@@ -107,15 +107,15 @@ fn memory_that_cannot_be_registered_is_refused_and_returned() {
         let streams: Vec<_> = contexts.iter().map(|context| context.stream().expect("there is a stream")).collect();
         let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8).expect("memory suffices");
         let refused = ranks[0].register(other).expect_err("the device is another");
-        let expected = "Communicator::register: the stream is one of another device (1, the communicator is on 0)";
+        let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
         assert_eq!(refused.to_string(), expected);
         assert_eq!(refused.value.len(), 8);
-        // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is no multiple of 4096.
+        // Memory of a pool has an address that is a multiple of 256 bytes at least; one of several is not a multiple of 4096.
         let unaligned = (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
         let unaligned: Vec<_> = unaligned.collect();
         let unaligned = unaligned.into_iter().find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
         let refused = ranks[0].register_window(unaligned.expect("one of them is none")).expect_err("it is unaligned");
-        assert!(refused.to_string().contains("no multiple of 4096 bytes"), "{refused}");
+        assert!(refused.to_string().contains("not a multiple of 4096 bytes"), "{refused}");
     });
 }
 

@@ -43,19 +43,19 @@ impl MatmulPlan {
         bytes
     }
 
-    /// Creates the plan that [`MatmulPlan::to_bytes`] stored, with the same algorithm.
+    /// Creates a plan from the result of [`MatmulPlan::to_bytes`], with the same algorithm.
     ///
     /// CUDA: `cublasLtMatmulAlgoCheck`.
     ///
     /// # Safety
     ///
-    /// `bytes` come from [`MatmulPlan::to_bytes`], or are changed by accident only: the library trusts the bytes of an algorithm, and a
-    /// checksum finds accidents.
+    /// `bytes` are the result of [`MatmulPlan::to_bytes`], without deliberate changes: the library trusts the bytes of an algorithm, and
+    /// the checksum detects only accidental damage.
     ///
     /// # Errors
     ///
-    /// [`Error::Plan`](crate::Error::Plan) if the bytes are damaged, or the plan is for another version of the library or another device;
-    /// create it anew then. An error while the thread captures.
+    /// [`Error::Plan`](crate::Error::Plan) if the bytes are damaged, or the plan is for another version of the library or another device.
+    /// Create a new plan in this case. An error while the thread captures.
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;

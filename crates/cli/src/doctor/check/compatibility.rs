@@ -30,10 +30,10 @@ pub(super) fn not_supported(environment: &Environment) -> Finding {
 pub(super) fn mismatch(environment: &Environment) -> Finding {
     if is_compat(environment) {
         let fixes = [
-            "update the driver: the package for forward compatibility needs at least the branch that NVIDIA's table names for it",
+            "update the driver: the forward compatibility package requires at least the driver branch that NVIDIA's table lists for it",
             "remove the folder `compat` from LD_LIBRARY_PATH, and use the driver's own library",
         ];
-        let what = "the library for forward compatibility does not match the loaded kernel module".to_owned();
+        let what = "the forward compatibility library does not match the loaded kernel module".to_owned();
         return Finding::failure("forward-compatibility", what + &versions(environment), fixes);
     }
     let fixes = [
