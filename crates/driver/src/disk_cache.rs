@@ -9,7 +9,7 @@
 //!    directory.
 //! 4. The directory is private, since code read from it is executed. A directory that other users can access is
 //!    refused, and so is a file that another user owns or may write. Programs of the same user could write into this
-//!    process anyway.
+//!    process anyway. On Windows, permissions are not checked.
 //! 5. Code has keys of its own. Entries that a program stores under its own keys are never loaded as code.
 //! 6. If the total size exceeds the limit, the least recently used entries are removed.
 

@@ -37,7 +37,7 @@
 //! # Contracts
 //!
 //! - **Ownership.** An event, a stream or a module keeps its context alive, and a context keeps its driver alive.
-//!   Handles are `Send` and `Sync`.
+//!   Handles are `Send`, and all except graphs and executable graphs are `Sync`.
 //! - **Current context.** No call changes the calling thread's current context, on success, error or panic. Functions whose purpose is to
 //!   change it are the exception.
 //! - **Asynchronous work.** An operation returns when its work is enqueued, unless it is documented to wait. A later

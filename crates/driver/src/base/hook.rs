@@ -9,7 +9,6 @@
 //! 4. A panic of an observer is caught, after the panic hook has printed it.
 //! 5. An observer that receives the start of a call also receives its end, even if it is removed in between.
 //! 6. In a forked child, calls are neither made nor observed.
-//! 6. A child of a fork detects itself: its calls are not made, and no observer receives them.
 
 use std::cell::Cell;
 use std::fmt;
