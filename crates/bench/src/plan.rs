@@ -96,7 +96,7 @@ impl Plan {
         }
     }
 
-    /// Keeps the measurements whose id contains `filter`; `memory` stands for copies, allocation and the calls for a buffer.
+    /// Keeps the measurements whose id contains `filter`; `memory` selects copies, allocation and the calls for a buffer.
     #[must_use]
     pub fn with_filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();

@@ -31,7 +31,7 @@ Exit codes:
   1  no usable GPU with --device gpu, or a file could not be written
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// Measure only ids that contain this text, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` stands for copies,
+    /// Measure only ids that contain this text, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` selects copies,
     /// allocation and the calls for a buffer
     #[arg(default_value = "")]
     filter: String,
