@@ -1,12 +1,12 @@
 //! cuBLAS, cuBLASLt, cuRAND, cuFFT and NCCL for simulated devices.
 //!
 //! [`cublas`], [`cublaslt`], [`curand`], [`cufft`] and [`nccl()`] are libraries for [`curium_blas`], [`curium_rand`], [`curium_fft`] and
-//! [`curium_nccl`] that compute on the CPU. Their operations are enqueued on the streams of a
-//! [`Simulator`](curium_sim::Simulator) as kernels are: they run in stream order, become nodes of graphs that are captured, and their
-//! accesses are checked for bounds, lifetimes, uninitialized memory and races. Programs that use these libraries are tested without a GPU.
+//! [`curium_nccl`] that compute on the CPU. Their operations are enqueued on the streams of a [`Simulator`](curium_sim::Simulator) like
+//! kernels: they run in stream order, become nodes of captured graphs, and their accesses are checked for bounds, lifetimes, uninitialized
+//! memory and races. Programs that use these libraries can therefore be tested without a GPU.
 //!
-//! They compute with at least the precision of the type, and their results agree with those of hardware within the error bounds of the
-//! operations, not bit for bit; random numbers have the right distributions and not the sequences of cuRAND. A function that is not
+//! They compute with at least the precision of the type. Their results agree with those of hardware within the error bounds of the
+//! operations, but not bit for bit. Random numbers have the right distributions, but not the sequences of cuRAND. A function that is not
 //! simulated is missing from the table: calling it is an error that names the function.
 //!
 //! ```

@@ -6,7 +6,7 @@ use crate::{exec, ptx};
 
 /// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
 ///
-/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It needs no
+/// This is the front end of `cuModuleLoadData`, for the newest version of the ISA and for every target. It requires no
 /// [`Simulator`](crate::Simulator).
 ///
 /// ```

@@ -37,7 +37,7 @@ pub struct Config {
     pub memory_budget: u64,
     /// The CUDA version of the driver; newer functions are missing. Default: 13.5, the newest.
     pub driver_version: CudaVersion,
-    /// The seed of the order between independent streams.
+    /// The seed that selects the order of independent streams.
     pub seed: u64,
     /// The number of threads that execute the work of the streams, and of threads that execute the blocks of a kernel. Default: the number
     /// of processors.
@@ -158,7 +158,7 @@ impl Config {
         self
     }
 
-    /// Sets the seed of the order between independent streams.
+    /// Sets the seed that selects the order of independent streams.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;

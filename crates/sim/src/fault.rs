@@ -119,7 +119,7 @@ impl Fault {
         self
     }
 
-    /// Loses all devices with the call, as if they had fallen off the bus: it and every later call that touches a context return
+    /// Makes the call lose all devices, as if they had fallen off the bus: it and every later call that uses a context return
     /// `CUDA_ERROR_UNKNOWN`, and queued work never runs.
     pub const fn loses_devices(mut self) -> Self {
         self.effect = Effect::LoseDevices;

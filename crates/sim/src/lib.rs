@@ -1,13 +1,14 @@
 //! The CUDA driver on the CPU: the same ABI, real kernels, and fault injection.
 //!
-//! A [`Simulator`] is a CUDA driver that needs no GPU. Everything built on `curium-sys` runs on it: contexts, asynchronous streams,
+//! A [`Simulator`] is a CUDA driver that requires no GPU. Everything built on `curium-sys` runs on it: contexts, asynchronous streams,
 //! events, memory and modules behave as on hardware, down to the error codes.
 //!
-//! It is a driver and not a mock. Work is queued and runs later on other threads. The seed decides the order of independent streams, so
-//! that a missing synchronization shows. Fresh device memory holds a pattern and not zeros. Host code cannot access device memory. Sizes
-//! are checked to the byte.
+//! It executes the work instead of mocking it. Work is queued and runs later on other threads. A seed selects the order of independent
+//! streams, so that tests can find missing synchronization. New device memory contains a pattern instead of zeros. Host code cannot access
+//! device memory. Bounds are checked to the byte.
 //!
-//! [`test()`] runs a closure on a fresh simulator with all checks on, and fails on leaks and on everything that the simulator reports:
+//! [`test()`] runs a closure on a new simulator with all checks enabled, and fails if an object is leaked or the simulator reports a
+//! problem:
 //!
 //! ```
 //! use curium_driver::Device;
@@ -19,43 +20,43 @@
 //! # Ok::<(), curium_driver::Error>(())
 //! ```
 //!
-//! [`Simulator::new`] creates a simulator without a test around it. [`Simulator::driver`] initializes it for `curium-driver`, and
+//! [`Simulator::new`] creates a simulator outside of a test. [`Simulator::driver`] initializes it for `curium-driver`, and
 //! [`Simulator::api`] returns its table of functions.
 //!
-//! It never pretends to be hardware: its devices are named as simulated, and a function that it does not implement returns
-//! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
+//! The names of its devices identify them as simulated. A function that it does not implement returns `CUDA_ERROR_NOT_SUPPORTED`, and the
+//! call is counted ([`Simulator::unsupported_calls`]).
 //!
 //! # The book
 //!
 //! The chapters of the book are in the folder `docs/book/src` of the repository: `testing.md` explains how to test with the simulator,
-//! `found-bugs.md` shows what it reports.
+//! `found-bugs.md` shows reports.
 //!
 //! # Checks
 //!
 //! A [`Report`] names the kernel, the block, the thread, the line of the PTX, the address, and the allocation at or near it. Reports are
-//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`]
-//! sets another reaction. A report of [`Severity::Warning`] never does. Checks that take time are off by default, but on in [`test()`].
+//! kept ([`Simulator::reports`]) and written to stderr. A report of [`Severity::Error`] also fails the launch, unless [`Checks`] sets
+//! another reaction. A report of [`Severity::Warning`] never does. Expensive checks are disabled by default and enabled in [`test()`].
 //!
-//! | check | on | not found |
+//! | check | enabled by | not detected |
 //! |---|---|---|
-//! | accesses out of bounds, to freed memory, or misaligned | always | an access that leaves one allocation and lands in another |
+//! | accesses out of bounds, to freed memory, or misaligned | always | an access past the end of one allocation that is inside another |
 //! | reads of uninitialized memory | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
-//! | races of a block's threads for shared memory | [`Config::with_race_checks`] | accesses of matrix instructions; accesses beside fences and atomics |
-//! | races of a launch's warps and blocks for device memory | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses on two sides of any fence or of a volatile or ordered access; more than 16 MiB of a launch |
-//! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory under two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
+//! | races of a block's threads on shared memory | [`Config::with_race_checks`] | accesses of matrix instructions; accesses ordered by fences and atomics |
+//! | races of a launch's warps and blocks on device memory | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
+//! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory mapped at two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |
 //! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
 //! | changes by the host of memory that a queued copy uses | [`Config::with_race_checks`] | reads by the host; memory of kernels; changes after other work has run |
 //!
-//! Threads that race by storing the same value are a [`Severity::Warning`]. All other reports are a [`Severity::Error`].
+//! A race of threads that store the same value has [`Severity::Warning`]. All other reports have [`Severity::Error`].
 //!
-//! All threads of the host count as one: after one of them has waited for work, later operations of all of them are ordered after it.
+//! All host threads count as one: after one of them has waited for work, later operations of all host threads are ordered after that work.
 //!
 //! Objects that a program does not destroy are counted ([`Simulator::live_handles`]) and listed with the call that created each
 //! ([`Simulator::live_objects`]), and with the caller's stack on request ([`Config::with_backtraces`]).
 //!
 //! # Features
 //!
-//! `export` (not on by default) exports every function under its C name, for the shared library that takes the place of `libcuda.so.1`.
+//! `export` (not on by default) exports every function under its C name, for the shared library that replaces `libcuda.so.1`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -12,9 +12,8 @@ use crate::slot;
 
 /// An operation of a library on device memory, such as a matrix product.
 ///
-/// The simulator treats it as a kernel: it runs in stream order, a capture makes a node of it, its accesses take part in race and bounds
-/// checks, and an access that fails makes the device's errors sticky. It counts as a call of `cuLaunchKernel`, and faults of that function
-/// apply to it.
+/// The simulator treats it as a kernel: it runs in stream order, a capture adds it as a node, its accesses are checked for bounds and
+/// races, and an invalid access is a sticky error. It counts as a call of `cuLaunchKernel`, and faults of that function apply to it.
 ///
 /// ```
 /// use curium_driver::{Device, Error};
@@ -81,7 +80,7 @@ impl LibraryOperation {
     }
 
     /// Makes the operation wait until `condition` holds, such as the arrival of data from another device. The stream waits meanwhile, and
-    /// other streams go on. The condition is polled.
+    /// other streams continue. The condition is polled.
     #[must_use]
     pub fn with_condition(mut self, condition: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.condition = Some(Arc::new(condition));
@@ -92,7 +91,7 @@ impl LibraryOperation {
     ///
     /// # Safety
     ///
-    /// As for a kernel: the memory is what the caller's program declares it to be, and it lives until the operation has run.
+    /// As for a kernel: the memory is valid for the declared accesses, and lives until the operation has run.
     ///
     /// # Errors
     ///

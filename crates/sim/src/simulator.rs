@@ -85,8 +85,7 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// [`Error`](enum@Error) if no simulator was dropped in time, or if the system does not give the addresses that device
-    /// memory needs.
+    /// [`Error`](enum@Error) if no simulator was dropped in time, or if the system does not provide the address space for device memory.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot) {
@@ -149,7 +148,7 @@ impl Simulator {
         self.inner().calls(function)
     }
 
-    /// Returns the functions that were called and are not implemented, with how often they were called.
+    /// Returns the functions that were called and are not implemented, and the number of calls of each.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
         self.inner().unsupported_calls()
@@ -183,7 +182,7 @@ impl Simulator {
         self.inner().notify_over_budget(device, bytes);
     }
 
-    /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.
+    /// Clears sticky errors of all devices. For tests only: with a real driver, sticky errors last until the process ends.
     pub fn reset_errors(&self) {
         self.inner().reset_errors();
     }
