@@ -17,7 +17,7 @@ use crate::{entry, exec, slot};
 
 /// A CUDA driver on the CPU.
 ///
-/// Each simulator is an independent driver, as if in a process of its own: no handle, context or error is shared with another. Up to 15 can
+/// Each simulator is an independent driver, as in a separate process: no handle, context or error is shared with another. Up to 15 can
 /// be live at once.
 ///
 /// Dropping the last clone ends the driver. Running work is waited for (kernels are canceled), and queued work is dropped. The functions of
