@@ -21,7 +21,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error that the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in a call observer.
     #[doc(alias = "cuCtxSetCurrent")]
     #[inline]
     pub fn set_current(&self) -> Result<()> {
@@ -36,7 +36,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error that the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in a call observer.
     #[inline]
     pub fn unset_current(driver: &Driver) -> Result<()> {
         refuse_in_observer("Context::unset_current")?;
@@ -50,7 +50,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error that the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in a call observer.
     #[doc(alias = "cuCtxPushCurrent")]
     #[inline]
     pub fn push(&self) -> Result<()> {
@@ -66,7 +66,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty; an argument error in an observer of calls.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty; an argument error in a call observer.
     #[doc(alias = "cuCtxPopCurrent")]
     #[inline]
     pub fn pop(driver: &Driver) -> Result<CUcontext> {
