@@ -23,7 +23,7 @@ const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 /// Compare Curium's speed with that of C
 ///
 /// Launches, graphs, copies and allocations alternate with the same work by direct driver calls, as in C. A row shows both medians with
-/// their quartiles, and the ratio of Curium to C round by round. Times on the simulator are not those of hardware.
+/// their quartiles, and the ratio of Curium to C round by round. Times on the simulator are not representative of hardware.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -43,7 +43,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
 
 fn describe(usage: CacheUsage) -> String {
     match usage.entries {
-        0 => "nothing".to_owned(),
+        0 => "no entries".to_owned(),
         entries => format!("{}, {}", counted(entries, "entry", "entries"), size(usage.bytes)),
     }
 }

@@ -20,7 +20,7 @@ fn empty_cache_is_shown_with_its_folder() {
     let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     let output = cache(&folder, "show");
-    assert_eq!(text(&output.stdout), format!("{}: nothing\nat most 1.0 GiB\n", folder.display()));
+    assert_eq!(text(&output.stdout), format!("{}: no entries\nat most 1.0 GiB\n", folder.display()));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
     fs::write(folder.join("notes.txt"), "mine").expect("the folder is writable");
     assert!(text(&cache(&folder, "show").stdout).contains("1 entry, 2.0 KiB"));
     assert!(text(&cache(&folder, "clear").stdout).contains("removed 1 entry, 2.0 KiB"));
-    assert!(text(&cache(&folder, "show").stdout).contains(": nothing"));
+    assert!(text(&cache(&folder, "show").stdout).contains(": no entries"));
     assert!(folder.join("notes.txt").exists());
 }
 

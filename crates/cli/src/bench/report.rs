@@ -59,7 +59,7 @@ impl Report {
 
     /// Returns the title: device and driver.
     pub(super) fn title(&self) -> String {
-        let warning = if self.simulated { ": times of a simulator say nothing of hardware" } else { "" };
+        let warning = if self.simulated { ": times of a simulator are not representative of hardware" } else { "" };
         format!("{}, driver for CUDA {}{warning}", self.device, self.driver)
     }
 }

@@ -94,7 +94,7 @@ fn order(version: &str) -> (u32, u32) {
 fn version_text(library: &LibraryReport, of: &str) -> String {
     match (&library.version, &library.reason) {
         (Some(version), _) => format!("{of}{version}"),
-        (None, Some(_)) => "not found (--json says where it was looked for)".to_owned(),
+        (None, Some(_)) => "not found (--json lists the paths tried)".to_owned(),
         (None, None) => String::new(),
     }
 }
@@ -111,9 +111,9 @@ fn summary(device: &DeviceReport) -> Table {
         ["clock".to_owned(), format!("{} MHz", attribute("CLOCK_RATE") / 1000)],
         ["memory bus".to_owned(), format!("{} bits", attribute("GLOBAL_MEMORY_BUS_WIDTH"))],
         ["L2 cache".to_owned(), bytes("L2_CACHE_SIZE")],
-        ["shared memory of a block".to_owned(), bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")],
-        ["registers of a block".to_owned(), attribute("MAX_REGISTERS_PER_BLOCK").to_string()],
-        ["threads of a block".to_owned(), attribute("MAX_THREADS_PER_BLOCK").to_string()],
+        ["shared memory per block".to_owned(), bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")],
+        ["registers per block".to_owned(), attribute("MAX_REGISTERS_PER_BLOCK").to_string()],
+        ["threads per block".to_owned(), attribute("MAX_THREADS_PER_BLOCK").to_string()],
         ["asynchronous copy engines".to_owned(), attribute("ASYNC_ENGINE_COUNT").to_string()],
         ["stream-ordered pools".to_owned(), yes("MEMORY_POOLS_SUPPORTED").to_owned()],
         ["managed memory, concurrent".to_owned(), yes("CONCURRENT_MANAGED_ACCESS").to_owned()],

@@ -43,7 +43,7 @@ fn tried(attempts: &[Attempt]) -> Finding {
     // The system's message often begins with the path.
     let reason = |attempt: &Attempt| attempt.reason.replacen(&format!("{}: ", attempt.path), "", 1);
     let lines = attempts.iter().map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
-    Finding::note("tried", format!("these were tried{}", lines.collect::<String>()))
+    Finding::note("tried", format!("paths tried:{}", lines.collect::<String>()))
 }
 
 fn no_platform(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
