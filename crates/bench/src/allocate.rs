@@ -145,7 +145,7 @@ impl Case<'_> {
         let time = comparison.curium.median();
         let alone = self.alone.get().unwrap_or(time * self.value as f64);
         self.alone.set(Some(alone));
-        format!("{:.1} x Curium's rate of one thread", alone / time)
+        format!("{:.1} x Curium's single-thread rate", alone / time)
     }
 
     /// Returns the time of a deallocation and an allocation. Both ways make equally many, so that the fragmentation is comparable.
@@ -172,7 +172,7 @@ impl Case<'_> {
         let (live, reserved) = (cache.live_bytes() >> 20, cache.reserved_bytes >> 20);
         let scattered = 100.0 * cache.fragmentation();
         let mut note = format!(
-            "after {frees} frees: Curium {live} of {reserved} MiB in use, {scattered:.0} % of the rest scattered"
+            "after {frees} frees: Curium {live} of {reserved} MiB in use, {scattered:.0} % of the rest fragmented"
         );
         if self.kind.twin() == Twin::Pool {
             let (used, reserved) = pool.usage()?;

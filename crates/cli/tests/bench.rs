@@ -54,8 +54,8 @@ fn memory_is_measured_as_a_whole_and_written_as_tables() {
         "not representative of hardware",
         "| live blocks | C, ns |",
         "| 1,000 | ",
-        "% of the rest scattered",
-        "Curium's rate of one thread",
+        "% of the rest fragmented",
+        "Curium's single-thread rate",
     ] {
         assert!(tables.contains(said), "{said}: {tables}");
     }
