@@ -20,7 +20,7 @@ const OF_GRADIENTS: f64 = 0.02;
 
 const SHAPE: Shape = Shape { batch: 2, sequence: 16, width: 64, heads: 4, is_causal: true };
 
-const OPTIONS: Options = Options { group: 8, parts: 1, is_forked: true, tuning: Tuning::Expected };
+const OPTIONS: Options = Options { is_forked: true, tuning: Tuning::Expected };
 
 /// Replays a step, and compares all results with the reference.
 #[track_caller]
@@ -65,8 +65,8 @@ fn output_and_gradients_agree_with_the_reference() {
 }
 
 #[test]
-fn attention_by_groups_of_heads_and_work_on_one_stream_have_the_same_results() {
-    let options = Options { group: 2, is_forked: false, ..OPTIONS };
+fn work_on_one_stream_has_the_same_results() {
+    let options = Options { is_forked: false, ..OPTIONS };
     assert_eq!(
         compared(SHAPE, options).expect("it can be computed"),
         compared(SHAPE, OPTIONS).expect("it can be computed")
@@ -74,36 +74,39 @@ fn attention_by_groups_of_heads_and_work_on_one_stream_have_the_same_results() {
 }
 
 #[test]
-fn attention_by_parts_of_the_sequence_agrees_with_the_reference() {
-    // The parts of the scores that the mask hides have no value, and the simulator reports reads of them.
-    assert_agrees(SHAPE, Options { group: 4, parts: 2, tuning: Tuning::Measured, ..OPTIONS });
-    let shape = Shape { batch: 1, sequence: 96, heads: 2, ..SHAPE };
-    assert_agrees(shape, Options { group: 2, parts: 4, ..OPTIONS });
+fn sequences_that_end_within_a_tile_agree_with_the_reference() {
+    // Tiles have 128 and 64 positions; warps have bands of 16.
+    for (sequence, head) in [(1, 16), (17, 32), (130, 16), (200, 64), (65, 128)] {
+        for is_causal in [true, false] {
+            let shape = Shape { batch: 1, sequence, width: head, heads: 1, is_causal };
+            assert_agrees(shape, OPTIONS);
+        }
+    }
+}
+
+#[test]
+fn heads_of_several_samples_agree_with_the_reference() {
+    for head in [32, 64] {
+        assert_agrees(Shape { batch: 3, sequence: 33, width: 2 * head, heads: 2, is_causal: true }, OPTIONS);
+    }
 }
 
 #[test]
 fn rows_of_several_groups_of_elements_and_those_that_end_within_a_group_agree_with_the_reference() {
-    let scores = Shape { batch: 1, sequence: 264, width: 8, heads: 1, is_causal: true };
-    assert_agrees(scores, Options { group: 1, ..OPTIONS });
-    let activations = Shape { batch: 1, sequence: 8, width: 272, heads: 1, is_causal: true };
-    assert_agrees(activations, Options { group: 1, ..OPTIONS });
+    let options = Options { tuning: Tuning::Measured, ..OPTIONS };
+    assert_agrees(Shape { batch: 1, sequence: 8, width: 272, heads: 17, is_causal: true }, options);
 }
 
 #[test]
 fn sizes_that_the_kernels_do_not_support_are_refused() {
-    let (few, none) = (Options { group: 3, ..OPTIONS }, Options { parts: 0, ..OPTIONS });
-    let parts = Options { parts: 4, ..OPTIONS };
-    for (shape, options, part) in [
-        (Shape { sequence: 12, ..SHAPE }, OPTIONS, "multiple of 8 positions"),
-        (SHAPE, parts, "multiple of 8 positions"),
-        (Shape { sequence: 32, is_causal: false, ..SHAPE }, parts, "for a causal mask"),
-        (Shape { width: 72, ..SHAPE }, OPTIONS, "multiple of 8"),
-        (Shape { sequence: 2056, ..SHAPE }, OPTIONS, "at most 2048"),
-        (Shape { heads: 0, ..SHAPE }, OPTIONS, "a size is 0"),
-        (SHAPE, none, "a size is 0"),
-        (SHAPE, few, "group 3 does not divide"),
+    for (shape, part) in [
+        (Shape { heads: 3, ..SHAPE }, "the width of a head must be one of [16, 32, 64, 128]"),
+        (Shape { heads: 8, ..SHAPE }, "the width of a head must be one of [16, 32, 64, 128]"),
+        (Shape { width: 2112, heads: 33, ..SHAPE }, "at most 2048"),
+        (Shape { heads: 0, ..SHAPE }, "a size is 0"),
+        (Shape { sequence: 0, ..SHAPE }, "a size is 0"),
     ] {
-        let error = compared(shape, options).expect_err("the shape is not supported");
+        let error = compared(shape, OPTIONS).expect_err("the shape is not supported");
         assert!(error.to_string().contains(part), "{error}");
     }
 }

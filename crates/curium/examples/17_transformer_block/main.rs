@@ -1,9 +1,8 @@
-//! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for normalization and softmax, and one graph.
+//! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for attention and normalization, and one graph.
 //!
 //! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
 //!
-//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask; `--group` for the number of heads
-//! whose attention is computed at a time; `--parts` for the number of parts of the sequence, whose products skip keys that the mask hides;
+//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask;
 //! `--serial` for one stream; `--tune` to measure the algorithms of the products; `--device`.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
@@ -32,8 +31,6 @@ fn main() -> Result<()> {
         is_causal: !has("--full"),
     };
     let options = Options {
-        group: number("--group")?.unwrap_or(shape.all_heads()),
-        parts: number("--parts")?.unwrap_or(1),
         is_forked: !has("--serial"),
         tuning: if has("--tune") { Tuning::Measured } else { Tuning::Expected },
     };

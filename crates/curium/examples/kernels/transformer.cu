@@ -12,7 +12,6 @@ constexpr u32 LANES = 32;
 constexpr u32 WARPS = 4;
 constexpr u32 GROUP = 8;
 constexpr float EPSILON = 1e-5f;
-#define LEAST __uint_as_float(0xff800000)
 
 __device__ float sum_of_warp(float value)
 {
@@ -20,21 +19,6 @@ __device__ float sum_of_warp(float value)
         value += __shfl_xor_sync(0xffffffff, value, distance);
     }
     return value;
-}
-
-__device__ float maximum_of_warp(float value)
-{
-    for (u32 distance = LANES / 2; distance > 0; distance /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, distance));
-    }
-    return value;
-}
-
-__device__ float power_of_two(float exponent)
-{
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(exponent));
-    return power;
 }
 
 __device__ u32 rounded(float low, float high)
@@ -229,101 +213,6 @@ extern "C" __global__ void __launch_bounds__(1024) sum_partial(const float* part
     }
 }
 
-// Returns the number of columns of a row that a query may see: those up to its own position if the mask is causal.
-__device__ u32 visible(size_t row, u32 length, u32 is_causal)
-{
-    return is_causal ? u32(row) % length + 1 : length;
-}
-
-// Returns the number of columns of a row that products use: up to the end of the part of the sequence that the query belongs to.
-__device__ u32 stored(size_t row, u32 length, u32 part)
-{
-    return (u32(row) % length / part + 1) * part;
-}
-
-// Replaces scores by the softmax of their products with a scale, which contains the binary logarithm of e. Masked columns that products
-// use become 0; they are not read.
-template <u32 VECTORS>
-__device__ void softmax(u16* scores, u32 rows, u32 length, u32 part, float scale, u32 is_causal)
-{
-    size_t row = first_row();
-    if (row >= rows) {
-        return;
-    }
-    scores += row * length;
-    u32 end = visible(row, length, is_causal), last = stored(row, length, part);
-    float elements[VECTORS][GROUP];
-    float maximum = LEAST;
-    #pragma unroll
-    for (u32 vector = 0; vector < VECTORS; vector++) {
-        u32 column = column_of(vector);
-        if (column < end) {
-            load(scores + column, elements[vector]);
-        }
-        for (u32 index = 0; index < GROUP; index++) {
-            if (column + index >= end) {
-                elements[vector][index] = LEAST;
-            }
-            maximum = fmaxf(maximum, elements[vector][index]);
-        }
-    }
-    maximum = maximum_of_warp(maximum);
-    float sum = 0;
-    #pragma unroll
-    for (u32 vector = 0; vector < VECTORS; vector++) {
-        for (u32 index = 0; index < GROUP; index++) {
-            elements[vector][index] = power_of_two((elements[vector][index] - maximum) * scale);
-            sum += elements[vector][index];
-        }
-    }
-    float reciprocal = 1 / sum_of_warp(sum);
-    #pragma unroll
-    for (u32 vector = 0; vector < VECTORS; vector++) {
-        if (column_of(vector) < last) {
-            for (u32 index = 0; index < GROUP; index++) {
-                elements[vector][index] *= reciprocal;
-            }
-            store(scores + column_of(vector), elements[vector]);
-        }
-    }
-}
-
-// Replaces the gradients of probabilities by those of the scores: p * (dp - sum of p * dp) * scale.
-template <u32 VECTORS>
-__device__ void softmax_backward(const u16* probabilities, u16* gradients, u32 rows, u32 length, u32 part, float scale, u32 is_causal)
-{
-    size_t row = first_row();
-    if (row >= rows) {
-        return;
-    }
-    probabilities += row * length;
-    gradients += row * length;
-    u32 end = visible(row, length, is_causal), last = stored(row, length, part);
-    // Masked columns of a group that is read have the probability 0.
-    float p[VECTORS][GROUP] = {}, dp[VECTORS][GROUP] = {};
-    float sum = 0;
-    #pragma unroll
-    for (u32 vector = 0; vector < VECTORS; vector++) {
-        if (column_of(vector) < end) {
-            load(probabilities + column_of(vector), p[vector]);
-            load(gradients + column_of(vector), dp[vector]);
-        }
-        for (u32 index = 0; index < GROUP; index++) {
-            sum += p[vector][index] * dp[vector][index];
-        }
-    }
-    sum = sum_of_warp(sum);
-    #pragma unroll
-    for (u32 vector = 0; vector < VECTORS; vector++) {
-        if (column_of(vector) < last) {
-            for (u32 index = 0; index < GROUP; index++) {
-                dp[vector][index] = p[vector][index] * (dp[vector][index] - sum) * scale;
-            }
-            store(gradients + column_of(vector), dp[vector]);
-        }
-    }
-}
-
 // Rows of up to 256, 512, 1024 and 2048 elements.
 #define KERNEL extern "C" __global__ void __launch_bounds__(LANES * WARPS)
 #define KERNELS(VECTORS)                                                                                                              \
@@ -335,15 +224,6 @@ __device__ void softmax_backward(const u16* probabilities, u16* gradients, u32 r
         u16* dx, float* partial_gain, float* partial_bias, u32 rows, u32 width)                                                       \
     {                                                                                                                                 \
         layer_norm_backward<VECTORS>(dy, x, statistics, gain, residual, dx, partial_gain, partial_bias, rows, width);                 \
-    }                                                                                                                                 \
-    KERNEL softmax_##VECTORS(u16* scores, u32 rows, u32 length, u32 part, float scale, u32 is_causal)                                 \
-    {                                                                                                                                 \
-        softmax<VECTORS>(scores, rows, length, part, scale, is_causal);                                                               \
-    }                                                                                                                                 \
-    KERNEL softmax_backward_##VECTORS(const u16* probabilities, u16* gradients, u32 rows, u32 length, u32 part, float scale,          \
-        u32 is_causal)                                                                                                                \
-    {                                                                                                                                 \
-        softmax_backward<VECTORS>(probabilities, gradients, rows, length, part, scale, is_causal);                                    \
     }
 
 KERNELS(1)

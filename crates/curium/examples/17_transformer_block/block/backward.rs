@@ -3,14 +3,16 @@
 use curium::blas::lt::Operands;
 use curium::prelude::*;
 
-use super::{Activations, Block, Gradients, Options, Result};
+use super::{Activations, Block, Gradients, Result};
 
 impl Block {
     /// Enqueues the backward pass: the gradients of activations on `stream`, and those of weights on `fork`, beside them. The buffers order
     /// accesses of both streams.
     pub(crate) fn backward(&mut self, stream: &Stream, fork: &Stream) -> Result<()> {
         self.perceptron_backward(stream, fork)?;
-        self.attention_backward(stream)?;
+        let Activations { qkv, context, log_sums, .. } = &self.activations;
+        let Gradients { qkv: of_qkv, context: dy, deltas, .. } = &mut self.gradients;
+        self.attention.backward(stream, qkv, (context, dy), log_sums, deltas, of_qkv)?;
         self.projections_backward(stream, fork)
     }
 
@@ -45,45 +47,6 @@ impl Block {
         plans.projection_weight.execute(fork, operands.with_workspace(beside))?;
         let operands = Operands::new(of_middle, &parameters.projection_weight, of_context);
         Ok(plans.context.execute(stream, operands.with_workspace(workspace))?)
-    }
-
-    /// Enqueues the gradients of queries, keys and values, group by group.
-    fn attention_backward(&mut self, stream: &Stream) -> Result<()> {
-        let Self { shape, kernels, products, .. } = self;
-        let Options { group, parts, .. } = self.options;
-        let (plans, [workspace, _]) = (&mut products.gradient, &mut self.workspaces);
-        let Activations { qkv, probabilities, .. } = &self.activations;
-        let Gradients { qkv: of_qkv, scores, context: dy, .. } = &mut self.gradients;
-        for first in (0..shape.all_heads()).step_by(group) {
-            let [queries, keys, values] = shape.parts_of_head(first);
-            let dy_at = |begin: usize| dy.as_slice().slice(first * shape.head() + shape.position(begin, 1)..);
-            let qkv_at = |part: usize, begin: usize| qkv.as_slice().slice(part + shape.position(begin, 3)..);
-            let weights = probabilities.as_slice().slice(shape.scores_of_heads(first, group))?;
-            for (plan, begin) in plans.probabilities.iter_mut().zip(shape.begins(parts)) {
-                let mut result = scores.as_slice_mut().slice(begin * shape.sequence..)?;
-                let (dy, values) = (dy_at(begin)?, qkv_at(values, 0)?);
-                plan.execute(stream, Operands::new(&dy, &values, &mut result).with_workspace(workspace))?;
-            }
-            for (plan, begin) in plans.values.iter_mut().zip(shape.begins(parts)) {
-                // The queries from the part on see it.
-                let (weights, dy) = (weights.slice(begin * (shape.sequence + 1)..)?, dy_at(begin)?);
-                let mut result = of_qkv.as_slice_mut().slice(values + shape.position(begin, 3)..)?;
-                plan.execute(stream, Operands::new(&weights, &dy, &mut result).with_workspace(workspace))?;
-            }
-            kernels.softmax_backward(stream, weights, scores)?;
-            for (plan, begin) in plans.queries.iter_mut().zip(shape.begins(parts)) {
-                let (scores, keys) = (scores.as_slice().slice(begin * shape.sequence..)?, qkv_at(keys, 0)?);
-                let mut result = of_qkv.as_slice_mut().slice(queries + shape.position(begin, 3)..)?;
-                plan.execute(stream, Operands::new(&scores, &keys, &mut result).with_workspace(workspace))?;
-            }
-            for (plan, begin) in plans.keys.iter_mut().zip(shape.begins(parts)) {
-                let scores = scores.as_slice().slice(begin * (shape.sequence + 1)..)?;
-                let queries = qkv_at(queries, begin)?;
-                let mut result = of_qkv.as_slice_mut().slice(keys + shape.position(begin, 3)..)?;
-                plan.execute(stream, Operands::new(&scores, &queries, &mut result).with_workspace(workspace))?;
-            }
-        }
-        Ok(())
     }
 
     /// Enqueues the gradients from queries, keys and values to the input.

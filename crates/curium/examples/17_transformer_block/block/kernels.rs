@@ -1,4 +1,4 @@
-//! The kernels of a block beside its matrix products.
+//! The kernels of the normalizations.
 
 use curium::driver::DeviceAttribute;
 use curium::prelude::*;
@@ -20,40 +20,31 @@ const BLOCKS: u32 = 3;
 type Read<T> = &'static [T];
 type Write<T> = &'static mut [T];
 
-/// The kernels for the lengths of the rows of a block.
+/// The kernels for the width of a block.
 pub(super) struct Kernels {
     layer_norm: Kernel<LayerNorm>,
     layer_norm_backward: Kernel<LayerNormBackward>,
     sum_partial: Kernel<SumPartial>,
-    softmax: Kernel<Softmax>,
-    softmax_backward: Kernel<SoftmaxBackward>,
     shape: Shape,
-    /// The number of positions of a part of the sequence.
-    part: u32,
     partial_rows: u32,
 }
 
 type LayerNorm = (Read<bf16>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, u32, u32);
 type SumPartial = (Read<f32>, Read<f32>, Write<bf16>, Write<bf16>, u32, u32);
-type Softmax = (Write<bf16>, u32, u32, u32, f32, u32);
-type SoftmaxBackward = (Read<bf16>, Write<bf16>, u32, u32, u32, f32, u32);
 type LayerNormBackward =
     (Read<bf16>, Read<bf16>, Read<f32>, Read<bf16>, Read<bf16>, Write<bf16>, Write<f32>, Write<f32>, u32, u32);
 
 impl Kernels {
-    pub(super) fn load(stream: &Stream, shape: Shape, part: usize) -> Result<Self> {
+    pub(super) fn load(stream: &Stream, shape: Shape) -> Result<Self> {
         let library = Library::from_ptx(stream.context(), PTX)?;
-        let name = |kernel: &str, row: usize| format!("{kernel}_{}", row.div_ceil(ELEMENTS).next_power_of_two());
+        let name = |kernel: &str| format!("{kernel}_{}", shape.width.div_ceil(ELEMENTS).next_power_of_two());
         let multiprocessors = stream.device().attribute(DeviceAttribute::MULTIPROCESSOR_COUNT)?;
         let blocks = u32::try_from(shape.rows())?.div_ceil(WARPS);
         Ok(Self {
-            layer_norm: library.kernel(&name("layer_norm", shape.width))?,
-            layer_norm_backward: library.kernel(&name("layer_norm_backward", shape.width))?,
+            layer_norm: library.kernel(&name("layer_norm"))?,
+            layer_norm_backward: library.kernel(&name("layer_norm_backward"))?,
             sum_partial: library.kernel("sum_partial")?,
-            softmax: library.kernel(&name("softmax", shape.sequence))?,
-            softmax_backward: library.kernel(&name("softmax_backward", shape.sequence))?,
             shape,
-            part: u32::try_from(part)?,
             partial_rows: blocks.min(BLOCKS * multiprocessors),
         })
     }
@@ -121,42 +112,6 @@ impl Kernels {
         // SAFETY: the kernel accesses as many elements as checked above.
         Ok(unsafe { self.sum_partial.launch(stream, config, arguments) }?)
     }
-
-    /// Replaces scores by probabilities.
-    pub(super) fn softmax(&self, stream: &Stream, scores: &mut DeviceSliceMut<'_, bf16>) -> Result<()> {
-        let (length, rows) = self.rows_of_scores(scores.len())?;
-        let scale = self.scale() * std::f32::consts::LOG2_E;
-        let arguments = (scores.reborrow(), rows, length, self.part, scale, u32::from(self.shape.is_causal));
-        // SAFETY: the kernel accesses `rows` rows of `length` elements.
-        Ok(unsafe { self.softmax.launch(stream, for_rows(rows as usize)?, arguments) }?)
-    }
-
-    /// Replaces gradients of probabilities by those of scores.
-    pub(super) fn softmax_backward(
-        &self,
-        stream: &Stream,
-        probabilities: DeviceSlice<'_, bf16>,
-        gradients: &mut Buffer,
-    ) -> Result<()> {
-        expect([(probabilities.len(), gradients.len())])?;
-        let (length, rows) = self.rows_of_scores(gradients.len())?;
-        let arguments =
-            (probabilities, gradients, rows, length, self.part, self.scale(), u32::from(self.shape.is_causal));
-        // SAFETY: the kernel accesses `rows` rows of `length` elements of both.
-        Ok(unsafe { self.softmax_backward.launch(stream, for_rows(rows as usize)?, arguments) }?)
-    }
-
-    /// Returns the length and the number of the rows of scores.
-    fn rows_of_scores(&self, scores: usize) -> Result<(u32, u32)> {
-        let length = self.shape.sequence;
-        expect([(scores % length, 0)])?;
-        Ok((u32::try_from(length)?, u32::try_from(scores / length)?))
-    }
-
-    /// Returns the factor of scores.
-    fn scale(&self) -> f32 {
-        1.0 / (self.shape.head() as f32).sqrt()
-    }
 }
 
 /// Returns the configuration with a warp for each row.
@@ -165,7 +120,7 @@ fn for_rows(rows: usize) -> Result<LaunchConfig> {
 }
 
 /// Checks that memory has as many elements as a kernel accesses.
-fn expect<const COUNT: usize>(lengths: [(usize, usize); COUNT]) -> Result<()> {
+pub(super) fn expect<const COUNT: usize>(lengths: [(usize, usize); COUNT]) -> Result<()> {
     match lengths.into_iter().find(|(length, expected)| length != expected) {
         Some((length, expected)) => Err(format!("block: memory has {length} elements instead of {expected}").into()),
         None => Ok(()),

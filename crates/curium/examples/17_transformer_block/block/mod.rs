@@ -2,8 +2,9 @@
 //!
 //! Rows of activations are positions of the sequence, and within them the samples of the batch: row `position * batch + sample`. The rows
 //! of the weights of queries, keys and values are ordered by head, then query, key and value. Every head of every sample therefore begins a
-//! constant distance after the previous one, so that a strided-batched product computes all of them, and no matrix is transposed in memory.
+//! constant distance after the previous one, and no matrix is transposed in memory.
 
+mod attention;
 mod backward;
 mod forward;
 mod kernels;
@@ -17,6 +18,7 @@ use curium::driver::Graph;
 use curium::prelude::*;
 use half::bf16;
 
+use self::attention::Attention;
 use self::kernels::Kernels;
 use self::products::Products;
 pub(crate) use self::products::Tuning;
@@ -28,11 +30,6 @@ pub(crate) type Buffer = DeviceBuffer<bf16>;
 /// The options of a [`Block`], which change its speed only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// The number of heads whose attention is computed at a time, a divisor of the heads of all samples. The scores of few heads stay in
-    /// the cache.
-    pub(crate) group: usize,
-    /// The number of parts of the sequence. Products of a part of the queries leave out the keys after it, which a causal mask hides.
-    pub(crate) parts: usize,
     /// `true` if gradients of weights are computed beside those of activations.
     pub(crate) is_forked: bool,
     pub(crate) tuning: Tuning,
@@ -47,9 +44,9 @@ pub(crate) struct Sample {
 
 /// A block with all of its memory, which is allocated once.
 pub(crate) struct Block {
-    shape: Shape,
     options: Options,
     kernels: Kernels,
+    attention: Attention,
     products: Products,
     parameters: Parameters<Buffer>,
     input: Buffer,
@@ -69,10 +66,10 @@ struct Activations {
     normalized1: Buffer,
     /// Queries, keys and values.
     qkv: Buffer,
-    /// The probabilities of the attention.
-    probabilities: Buffer,
     /// The values, weighted by the probabilities.
     context: Buffer,
+    /// The logarithm of the sum of exponentials of each query of each head.
+    log_sums: DeviceBuffer<f32>,
     /// The sum of the input and the result of the attention.
     middle: Buffer,
     normalized2: Buffer,
@@ -88,9 +85,9 @@ struct Activations {
 struct Gradients {
     normalized1: Buffer,
     qkv: Buffer,
-    /// Those of the scores of one group of heads.
-    scores: Buffer,
     context: Buffer,
+    /// The product of the context and its gradient for each query of each head.
+    deltas: DeviceBuffer<f32>,
     middle: Buffer,
     normalized2: Buffer,
     hidden: Buffer,
@@ -108,21 +105,20 @@ impl Block {
     /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the parameters, the input and the gradient of
     /// the output.
     pub(crate) fn new(lt: &BlasLt, stream: &Stream, shape: Shape, options: Options, sample: &Sample) -> Result<Self> {
-        shape.check(options.group, options.parts)?;
-        let kernels = Kernels::load(stream, shape, shape.part(options.parts))?;
-        let products = Products::new(lt, stream, shape, options)?;
+        shape.check()?;
+        let kernels = Kernels::load(stream, shape)?;
+        let products = Products::new(lt, stream, shape, options.tuning)?;
         let elements = |count: usize| Buffer::uninit(stream, count);
         let upload = |values: &[bf16]| Buffer::from_slice(stream, values);
         let workspace = || DeviceBuffer::<u8>::uninit(stream, products.workspace_bytes.max(1));
         let (of_input, of_hidden) = (shape.rows() * shape.width, shape.rows() * shape.hidden());
-        let of_scores = shape.sequence * shape.sequence;
+        let for_queries = || DeviceBuffer::<f32>::uninit(stream, shape.all_heads() * shape.sequence);
         let statistics = || DeviceBuffer::uninit(stream, 2 * shape.rows());
         let partial = || -> Result<_> {
             let sums = || DeviceBuffer::uninit(stream, kernels.partial_rows() * shape.width);
             Ok(Partial { gain: sums()?, bias: sums()? })
         };
         Ok(Self {
-            shape,
             options,
             parameters: sample.parameters.try_map(|values| upload(values))?,
             input: upload(&sample.input)?,
@@ -130,8 +126,8 @@ impl Block {
             activations: Activations {
                 normalized1: elements(of_input)?,
                 qkv: elements(3 * of_input)?,
-                probabilities: elements(shape.all_heads() * of_scores)?,
                 context: elements(of_input)?,
+                log_sums: for_queries()?,
                 middle: elements(of_input)?,
                 normalized2: elements(of_input)?,
                 hidden: elements(of_hidden)?,
@@ -142,8 +138,8 @@ impl Block {
             gradients: Gradients {
                 normalized1: elements(of_input)?,
                 qkv: elements(3 * of_input)?,
-                scores: elements(options.group * of_scores)?,
                 context: elements(of_input)?,
+                deltas: for_queries()?,
                 middle: elements(of_input)?,
                 normalized2: elements(of_input)?,
                 hidden: elements(of_hidden)?,
@@ -155,6 +151,7 @@ impl Block {
             input_gradient: elements(of_input)?,
             parameter_gradients: shape.lengths().try_map(|count| elements(*count))?,
             kernels,
+            attention: Attention::load(stream, shape)?,
             products,
         })
     }

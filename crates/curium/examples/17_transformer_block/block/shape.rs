@@ -1,8 +1,7 @@
 //! The sizes of a block, and its parameters.
 
-use std::ops::Range;
-
 use super::Result;
+use super::attention::HEADS;
 
 /// The sizes of a block.
 #[derive(Clone, Copy, Debug)]
@@ -15,11 +14,8 @@ pub(crate) struct Shape {
     pub(crate) is_causal: bool,
 }
 
-/// The greatest length of a row that a warp keeps in registers.
-const LONGEST_ROW: usize = 2048;
-
-/// The number of elements of a 16-byte access.
-const GROUP: usize = 8;
+/// The greatest width of a row that a warp keeps in registers.
+const WIDEST: usize = 2048;
 
 impl Shape {
     /// Returns the number of rows of activations.
@@ -42,32 +38,6 @@ impl Shape {
         4 * self.width
     }
 
-    /// Returns the places of the queries, the keys and the values of a head in those of all heads.
-    pub(super) fn parts_of_head(self, head: usize) -> [usize; 3] {
-        [0, 1, 2].map(|part| (3 * head + part) * self.head())
-    }
-
-    /// Returns the place of a position in a matrix with rows of this many widths for each sample.
-    pub(super) fn position(self, position: usize, widths: usize) -> usize {
-        position * self.batch * widths * self.width
-    }
-
-    /// Returns the first positions of the parts of the sequence.
-    pub(super) fn begins(self, parts: usize) -> impl Iterator<Item = usize> {
-        (0..parts).map(move |part| part * self.part(parts))
-    }
-
-    /// Returns the number of positions of each of some parts of the sequence.
-    pub(super) fn part(self, parts: usize) -> usize {
-        self.sequence / parts
-    }
-
-    /// Returns the place of the scores of some heads in those of all heads.
-    pub(super) fn scores_of_heads(self, first: usize, count: usize) -> Range<usize> {
-        let scores = self.sequence * self.sequence;
-        first * scores..(first + count) * scores
-    }
-
     /// Returns the numbers of elements of the parameters.
     pub(crate) fn lengths(self) -> Parameters<usize> {
         let (width, hidden) = (self.width, self.hidden());
@@ -87,26 +57,17 @@ impl Shape {
         }
     }
 
-    /// Checks the sizes for attention on groups of heads and parts of the sequence.
-    pub(super) fn check(self, group: usize, parts: usize) -> Result<()> {
+    /// Checks that there are kernels for the sizes.
+    pub(super) fn check(self) -> Result<()> {
         let Self { batch, sequence, width, heads, .. } = self;
-        if [batch, sequence, width, heads, group, parts].contains(&0) {
-            return Err(format!("block: a size is 0 ({self:?}, group {group}, {parts} parts)").into());
+        if [batch, sequence, width, heads].contains(&0) {
+            return Err(format!("block: a size is 0 ({self:?})").into());
         }
-        if !sequence.is_multiple_of(GROUP * parts) || parts > 1 && !self.is_causal {
-            let problem = "parts of the sequence are for a causal mask, and have a multiple of 8 positions";
-            return Err(format!("block: {problem} ({self:?}, {parts} parts)").into());
+        if !width.is_multiple_of(heads) || !HEADS.contains(&self.head()) {
+            return Err(format!("block: the width of a head must be one of {HEADS:?} ({self:?})").into());
         }
-        if !width.is_multiple_of(GROUP * heads) {
-            return Err(format!("block: the width of a head must be a multiple of 8 ({self:?})").into());
-        }
-        if sequence.max(width) > LONGEST_ROW {
-            return Err(format!("block: sequence and width are at most {LONGEST_ROW} ({self:?})").into());
-        }
-        if !self.all_heads().is_multiple_of(group) {
-            return Err(
-                format!("block: group {group} does not divide the {} heads of all samples", self.all_heads()).into()
-            );
+        if width > WIDEST {
+            return Err(format!("block: the width is at most {WIDEST} ({self:?})").into());
         }
         Ok(())
     }
