@@ -30,10 +30,9 @@ impl Block {
         let operands = Operands::new(dy, activated, &mut of.down_weight).with_bias_gradient(&mut of.down_bias);
         plans.down_weight.execute(fork, operands.with_workspace(beside))?;
         let operands = Operands::new(dy, &parameters.down_weight, of_hidden).with_auxiliary(hidden);
-        let operands = operands.with_bias_gradient(&mut of.up_bias);
         plans.hidden.execute(stream, operands.with_workspace(workspace))?;
 
-        let operands = Operands::new(of_hidden, normalized2, &mut of.up_weight);
+        let operands = Operands::new(of_hidden, normalized2, &mut of.up_weight).with_bias_gradient(&mut of.up_bias);
         plans.up_weight.execute(fork, operands.with_workspace(beside))?;
         let operands = Operands::new(of_hidden, &parameters.up_weight, of_normalized2);
         plans.normalized2.execute(stream, operands.with_workspace(workspace))?;

@@ -68,10 +68,10 @@ impl GradientProducts {
     fn new(shape: Shape, plan: &mut impl FnMut(Matmul) -> Result<MatmulPlan>) -> Result<Self> {
         let (rows, width, hidden) = (shape.rows(), shape.width, shape.hidden());
         Ok(Self {
-            hidden: plan(layer_input(rows, hidden, width).with_epilogue(Epilogue::GeluBiasGradient))?,
+            hidden: plan(layer_input(rows, hidden, width).with_epilogue(Epilogue::GeluGradient))?,
             down_weight: plan(layer_weight(rows, hidden, width).with_epilogue(Epilogue::BiasGradientA))?,
             normalized2: plan(layer_input(rows, width, hidden))?,
-            up_weight: plan(layer_weight(rows, width, hidden))?,
+            up_weight: plan(layer_weight(rows, width, hidden).with_epilogue(Epilogue::BiasGradientA))?,
             projection_weight: plan(layer_weight(rows, width, width).with_epilogue(Epilogue::BiasGradientA))?,
             context: plan(layer_input(rows, width, width))?,
             qkv_weight: plan(layer_weight(rows, width, 3 * width).with_epilogue(Epilogue::BiasGradientA))?,
