@@ -164,11 +164,11 @@ fn common(operation: &'static str, name: &str, mut all: impl Iterator<Item = Sto
 }
 
 /// Returns the layouts of the matrices of a product's batches; `None` if there is no matrix.
-pub(super) fn layouts<T>(
+pub(super) fn layouts<T, C>(
     operation: &'static str,
     a: &[Matrix<'_, T>],
     b: &[Matrix<'_, T>],
-    c: &[MatrixMut<'_, T>],
+    c: &[MatrixMut<'_, C>],
 ) -> Result<Option<(Stored, Stored, Stored)>> {
     same_count(operation, &[("a", a.len()), ("b", b.len()), ("c", c.len())])?;
     let a = common(operation, "a", a.iter().map(|matrix| matrix.stored))?;
@@ -178,7 +178,7 @@ pub(super) fn layouts<T>(
 }
 
 /// Returns the addresses of the matrices of batches.
-pub(super) fn addresses<T>(a: &[Matrix<'_, T>], b: &[Matrix<'_, T>], c: &[MatrixMut<'_, T>]) -> Vec<CUdeviceptr> {
+pub(super) fn addresses<T, C>(a: &[Matrix<'_, T>], b: &[Matrix<'_, T>], c: &[MatrixMut<'_, C>]) -> Vec<CUdeviceptr> {
     let factors = a.iter().chain(b).map(Matrix::address);
     factors.chain(c.iter().map(MatrixMut::address)).collect()
 }

@@ -135,7 +135,7 @@ impl Blas {
         if a.is_empty() {
             return Ok(());
         }
-        let mut addresses = addresses(&a, &b, &[]);
+        let mut addresses = addresses::<T, T>(&a, &b, &[]);
         addresses.extend(results.iter().flat_map(|Each(matrices)| matrices.iter().map(MatrixMut::address)));
         if T::IS_VECTORIZED {
             vector_alignment(OPERATION, &addresses)?;

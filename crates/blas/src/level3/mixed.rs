@@ -1,16 +1,20 @@
 //! Products of matrices of 8 and 16 bits.
 
-use bytemuck::Pod;
-use curium_driver::sys::call;
+use std::ffi::c_void;
 
+use bytemuck::Pod;
+use curium_driver::sys::{CUdeviceptr, call};
+
+use super::batched::{addresses, arrays, layouts, vector_alignment};
 use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::error::{Result, ShapeError};
 use crate::level1::mode_of;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::{Aligned, Factor as _, ScalarArgument};
+use crate::operand::{Aligned, Each, Factor as _, ScalarArgument};
 use crate::stored::Stored;
-use crate::sys::{cublasComputeType_t, cublasGemmAlgo_t, cudaDataType_t};
+use crate::sys::{Api, cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cudaDataType_t};
+use crate::vector::Vector;
 use crate::{Blas, address, address_mut};
 
 /// A type of matrices whose products have elements of type `C`: `half::f16` and `half::bf16` in themselves and in `f32` (feature `half`),
@@ -83,33 +87,101 @@ impl Blas {
             return Ok(());
         }
         let (mut a, mut b) = as_stored(a, b, c.stored);
-        let Product { operations, sizes, leading } = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
+        let product = Product::new(OPERATION, a.stored, b.stored, c.stored)?;
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
-        let (left, right, to) = (a.address(), b.address(), c.address());
-        let is_narrow =
-            [sizes.0, sizes.1, sizes.2, leading.0, leading.1, leading.2].map(|size| i32::try_from(size).is_ok());
+        let addresses = [a.address(), b.address(), c.address()];
         self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
-            let ((on_a, on_b), (m, n, k), (lda, ldb, ldc)) = (operations, sizes, leading);
-            let (a, b, c) = (address(left), address(right), address_mut(to));
-            let (of, result, compute, algorithm) =
-                (T::TYPE, T::RESULT, T::COMPUTE, cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT);
-            macro_rules! gemm {
-                ($function:ident) => {
-                    // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
-                    unsafe {
-                        call!(
-                            api,
-                            $function(
-                                raw, on_a, on_b, m as _, n as _, k as _, factors.0, a, of, lda as _, b, of, ldb as _,
-                                factors.1, c, result, ldc as _, compute, algorithm,
-                            )
-                        )
-                    }
-                };
-            }
-            if is_narrow == [true; 6] { gemm!(cublasGemmEx) } else { gemm!(cublasGemmEx_64) }
+            // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
+            unsafe { multiply::<T, C>(api, raw, &product, factors, addresses, None) }
         })
+    }
+
+    /// Computes the products of batches of matrices of 8 or 16 bits anywhere in memory, with sums of 32 bits: `c` = `alpha` · `a` · `b` +
+    /// `beta` · `c` for each index.
+    ///
+    /// The matrices of a batch have the same shape, order and leading dimension. A batch may contain a factor several times.
+    ///
+    /// CUDA: `cublasGemmBatchedEx`, and a copy of the pointers to device memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Shape`](crate::Error::Shape) as for [`Blas::gemm_mixed`], or if the batches have different lengths, or if the matrices of a
+    /// batch differ, or if a matrix is not aligned to 16 bytes.
+    #[doc(alias = "cublasGemmBatchedEx")]
+    pub fn gemm_mixed_batched<T: Mixed<C>, C: Pod, S: ScalarArgument<T::Scale>>(
+        &mut self,
+        alpha: S,
+        a: &[Matrix<'_, T>],
+        b: &[Matrix<'_, T>],
+        beta: S,
+        c: &mut [MatrixMut<'_, C>],
+    ) -> Result<()> {
+        const OPERATION: &str = "Blas::gemm_mixed_batched";
+        let Some((of_a, of_b, of_c)) = layouts(OPERATION, a, b, c)? else { return Ok(()) };
+        product_agrees(OPERATION, of_a, of_b, of_c)?;
+        for stored in [of_a, of_b] {
+            granular(OPERATION, stored, T::GRANULARITY)?;
+        }
+        if of_c.is_empty() {
+            return Ok(());
+        }
+        let (mut a, mut b): (Vec<_>, Vec<_>) = a.iter().zip(b).map(|(a, b)| as_stored(*a, *b, of_c)).unzip();
+        let product = Product::new(OPERATION, a[0].stored, b[0].stored, of_c)?;
+        let addresses = addresses(&a, &b, c);
+        // cuBLAS chooses an algorithm before it reads the addresses.
+        vector_alignment(OPERATION, &addresses)?;
+        let (mut alpha, mut beta, count) = (Aligned(alpha), Aligned(beta), c.len());
+        let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
+        let pointers = self.pointers(OPERATION, &addresses)?;
+        let arrays = arrays(pointers.as_pointer().as_raw(), count);
+        let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
+        let operands: &mut [&mut dyn crate::Operand] =
+            &mut [&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c];
+        self.enqueue(OPERATION, mode, operands, |api, raw| {
+            // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
+            // overlap, and the factors are where the mode requires.
+            unsafe { multiply::<T, C>(api, raw, &product, factors, arrays, Some(count)) }
+        })
+    }
+}
+
+/// Enqueues the product of the matrices at the addresses, or those of the matrices that `count` pointers at each address refer to.
+///
+/// # Safety
+///
+/// The contract of `cublasGemmEx` or `cublasGemmBatchedEx`.
+unsafe fn multiply<T: Mixed<C>, C: Pod>(
+    api: &Api,
+    raw: cublasHandle_t,
+    product: &Product,
+    (alpha, beta): (*const c_void, *const c_void),
+    [a, b, c]: [CUdeviceptr; 3],
+    count: Option<usize>,
+) -> Result<()> {
+    let &Product { operations: (on_a, on_b), sizes: (m, n, k), leading: (lda, ldb, ldc) } = product;
+    let (a, b, c) = (address(a), address(b), address_mut(c));
+    let (of, result, compute, algorithm) = (T::TYPE, T::RESULT, T::COMPUTE, cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT);
+    macro_rules! gemm {
+        ($function:ident$(, $count:ident)?) => {
+            // SAFETY: the caller upholds the contract of the function, and the sizes are in the range of its parameters.
+            unsafe {
+                call!(
+                    api,
+                    $function(
+                        raw, on_a, on_b, m as _, n as _, k as _, alpha, a.cast(), of, lda as _, b.cast(), of, ldb as _,
+                        beta, c.cast(), result, ldc as _, $($count as _,)? compute, algorithm,
+                    )
+                )
+            }
+        };
+    }
+    let is_narrow = [m, n, k, lda, ldb, ldc, count.unwrap_or(0)].into_iter().all(|size| i32::try_from(size).is_ok());
+    match (count, is_narrow) {
+        (None, true) => gemm!(cublasGemmEx),
+        (None, false) => gemm!(cublasGemmEx_64),
+        (Some(count), true) => gemm!(cublasGemmBatchedEx, count),
+        (Some(count), false) => gemm!(cublasGemmBatchedEx_64, count),
     }
 }
 

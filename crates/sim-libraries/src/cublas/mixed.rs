@@ -46,20 +46,22 @@ narrow! {
     f64: |value| value, |sum| sum;
 }
 
-/// The parameters of a product.
+/// The parameters of a product, or of a batch, whose matrices are those that arrays of pointers refer to.
 struct Product {
     operations: (cublasOperation_t, cublasOperation_t),
     sizes: (i64, i64, i64),
     factors: (*const c_void, *const c_void),
     a: (*const c_void, i64),
     b: (*const c_void, i64),
-    c: (*mut c_void, i64),
+    c: (*const c_void, i64),
     types: (cudaDataType_t, cudaDataType_t, cudaDataType_t),
     compute: cublasComputeType_t,
+    /// The number of products of a batch.
+    count: Option<i64>,
 }
 
 macro_rules! function {
-    ($name:ident, $size:ty) => {
+    ($name:ident: $function:literal, $size:ty, $factor:ty, $result:ty$(, $count:ident)?) => {
         unsafe extern "C" fn $name(
             handle: cublasHandle_t,
             on_a: cublasOperation_t,
@@ -68,16 +70,17 @@ macro_rules! function {
             n: $size,
             k: $size,
             alpha: *const c_void,
-            a: *const c_void,
+            a: $factor,
             type_a: cudaDataType_t,
             lda: $size,
-            b: *const c_void,
+            b: $factor,
             type_b: cudaDataType_t,
             ldb: $size,
             beta: *const c_void,
-            c: *mut c_void,
+            c: $result,
             type_c: cudaDataType_t,
             ldc: $size,
+            $($count: $size,)?
             compute: cublasComputeType_t,
             _algorithm: cublasGemmAlgo_t,
         ) -> cublasStatus_t {
@@ -85,32 +88,37 @@ macro_rules! function {
                 operations: (on_a, on_b),
                 sizes: (m.into(), n.into(), k.into()),
                 factors: (alpha, beta),
-                a: (a, lda.into()),
-                b: (b, ldb.into()),
-                c: (c, ldc.into()),
+                a: (a.cast(), lda.into()),
+                b: (b.cast(), ldb.into()),
+                c: (c.cast(), ldc.into()),
                 types: (type_a, type_b, type_c),
                 compute,
+                count: [$(i64::from($count))?].first().copied(),
             };
             // SAFETY: the caller upholds the contract of the C function.
-            code(Call::new("cublasGemmEx", handle).and_then(|call| unsafe { gemm(call, &product) }))
+            code(Call::new($function, handle).and_then(|call| unsafe { gemm(call, &product) }))
         }
     };
 }
 
-function!(gemm_ex, c_int);
-function!(gemm_ex_64, i64);
+function!(gemm_ex: "cublasGemmEx", c_int, *const c_void, *mut c_void);
+function!(gemm_ex_64: "cublasGemmEx", i64, *const c_void, *mut c_void);
+function!(gemm_batched: "cublasGemmBatchedEx", c_int, *const *const c_void, *const *mut c_void, count);
+function!(gemm_batched_64: "cublasGemmBatchedEx", i64, *const *const c_void, *const *mut c_void, count);
 
 /// Adds the functions.
 pub(super) fn add_to(api: &mut Api) {
     api.cublasGemmEx = Some(gemm_ex);
     api.cublasGemmEx_64 = Some(gemm_ex_64);
+    api.cublasGemmBatchedEx = Some(gemm_batched);
+    api.cublasGemmBatchedEx_64 = Some(gemm_batched_64);
 }
 
-/// Enqueues a product of the types that it names.
+/// Enqueues products of the types that they name.
 ///
 /// # Safety
 ///
-/// The contract of `cublasGemmEx`.
+/// The contract of `cublasGemmEx` or `cublasGemmBatchedEx`.
 unsafe fn gemm(call: Call, product: &Product) -> Result {
     use cublasComputeType_t as Compute;
     use cudaDataType_t as Type;
@@ -131,18 +139,19 @@ unsafe fn gemm(call: Call, product: &Product) -> Result {
     unsafe { enqueue(call, product, if of == Type::CUDA_R_8I { 4 } else { 1 }) }
 }
 
-/// Enqueues a product of matrices of `T` in elements of `C`, with factors of type `S`.
+/// Enqueues products of matrices of `T` in elements of `C`, with factors of type `S`.
 ///
 /// # Safety
 ///
-/// The contract of `cublasGemmEx` for these types.
+/// The contract of `cublasGemmEx` or `cublasGemmBatchedEx` for these types.
 unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(mut call: Call, product: &Product, granularity: i64) -> Result {
     let (on_a, on_b) = (Transform::of(product.operations.0)?, Transform::of(product.operations.1)?);
     let (m, n, k) = (size(product.sizes.0)?, size(product.sizes.1)?, size(product.sizes.2)?);
     if product.a.1 % granularity != 0 || product.b.1 % granularity != 0 {
         return Err(INVALID);
     }
-    if m == 0 || n == 0 {
+    let count = product.count.map(size).transpose()?;
+    if m == 0 || n == 0 || count == Some(0) {
         return Ok(());
     }
     // SAFETY: the caller passes a factor.
@@ -151,15 +160,30 @@ unsafe fn enqueue<T: Narrow, C: Narrow, S: Narrow>(mut call: Call, product: &Pro
     let beta = unsafe { call.scalar::<S>(product.factors.1.cast()) }?;
     let keeps = !matches!(beta, Scalar::Host(beta) if beta.wide() == 0.0);
     let access = if keeps { Access::ReadWrite } else { Access::Write };
-    let a = call.matrix::<T>(Read, product.a.0.cast(), on_a.stored(m, k), product.a.1)?;
-    let b = call.matrix::<T>(Read, product.b.0.cast(), on_b.stored(k, n), product.b.1)?;
-    let c = call.matrix::<C>(access, product.c.0.cast(), (m, n), product.c.1)?;
+    let a = operands::<T>(&mut call, Read, product.a, on_a.stored(m, k), count)?;
+    let b = operands::<T>(&mut call, Read, product.b, on_b.stored(k, n), count)?;
+    let c = operands::<C>(&mut call, access, product.c, (m, n), count)?;
     call.enqueue(move |memory| {
-        let product = wide::<T>(memory, a).transformed(on_a).times(&wide::<T>(memory, b).transformed(on_b));
-        let product = product.scaled(factor::<S>(memory, alpha));
-        let result = product.plus(factor::<S>(memory, beta), &wide::<C>(memory, c));
-        set_narrow::<C>(memory, c, result);
+        for ((a, b), c) in a.iter().zip(&b).zip(&c) {
+            let product = wide::<T>(memory, *a).transformed(on_a).times(&wide::<T>(memory, *b).transformed(on_b));
+            let product = product.scaled(factor::<S>(memory, alpha));
+            let result = product.plus(factor::<S>(memory, beta), &wide::<C>(memory, *c));
+            set_narrow::<C>(memory, *c, result);
+        }
     })
+}
+
+/// Adds a matrix, or those that an array of pointers refers to.
+fn operands<T: Narrow>(
+    call: &mut Call,
+    access: Access,
+    (first, leading): (*const c_void, i64),
+    sizes: (usize, usize),
+    count: Option<usize>,
+) -> Result<Vec<MatrixOperand>> {
+    let Some(count) = count else { return Ok(vec![call.matrix::<T>(access, first.cast(), sizes, leading)?]) };
+    let array = call.pointers(first, count)?;
+    (0..count).map(|index| call.matrix_of::<T>(access, (array, index), sizes, leading)).collect()
 }
 
 /// Returns a matrix in `f64`.
