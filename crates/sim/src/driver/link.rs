@@ -4,6 +4,7 @@ mod merge;
 mod runtime;
 mod symbols;
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
 use curium_sys::{CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUresult};
@@ -21,8 +22,6 @@ pub(crate) struct Link {
     logs: Logs,
     texts: Vec<String>,
     symbols: Symbols,
-    /// `true` if the device runtime library was added.
-    has_runtime: bool,
     max_registers: Option<u32>,
     /// The image, once the link is complete.
     image: Option<Box<[u8]>>,
@@ -56,14 +55,7 @@ impl Driver {
         place.write(
             state
                 .links
-                .insert(Link {
-                    logs,
-                    texts: Vec::new(),
-                    symbols: Symbols::default(),
-                    has_runtime: false,
-                    max_registers,
-                    image: None,
-                })
+                .insert(Link { logs, texts: Vec::new(), symbols: Symbols::default(), max_registers, image: None })
                 .as_raw(),
         )
     }
@@ -86,13 +78,15 @@ impl Driver {
         }
         let mut state = self.lock();
         let link = state.link(link)?;
-        // SAFETY: the caller passes a library of this size.
-        if kind == CUjitInputType::CU_JIT_INPUT_LIBRARY && unsafe { runtime::is_in(data.as_ptr().cast(), size) } {
-            link.has_runtime = true;
-            return Ok(());
-        }
         let logs = link.logs;
         let text = match kind {
+            // SAFETY: the caller passes a library of this size.
+            CUjitInputType::CU_JIT_INPUT_LIBRARY if unsafe { runtime::is_in(data.as_ptr().cast(), size) } => {
+                if link.texts.iter().any(|text| text == runtime::PTX) {
+                    return Ok(());
+                }
+                Ok(Cow::Borrowed(runtime::PTX))
+            }
             CUjitInputType::CU_JIT_INPUT_PTX
             | CUjitInputType::CU_JIT_INPUT_CUBIN
             | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
@@ -140,9 +134,7 @@ impl Driver {
         let mut state = self.lock();
         let link = state.link(link)?;
         let logs = link.logs;
-        let mut texts = link.texts.clone();
-        texts.extend(link.has_runtime.then(|| runtime::PTX.to_owned()));
-        let mut merged = merge::merge(&texts, &link.symbols);
+        let mut merged = merge::merge(&link.texts, &link.symbols);
         if let Some(most) = link.max_registers {
             merged = merge::limit_registers(&merged, most);
         }

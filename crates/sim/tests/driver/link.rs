@@ -55,10 +55,10 @@ TOGETHER:
 /// An archive with the member that identifies the device runtime library.
 const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
-/// Links `ptx` with an archive, and returns its kernel `meet`, or the code of the step that failed.
+/// Links `ptx` with archives, and returns its kernel `meet`, or the code of the step that failed.
 fn linked(
     fixture: &Fixture,
-    archive: &[u8],
+    archives: &[&[u8]],
     ptx: &CStr,
     options: &mut [(CUjit_option, usize)],
 ) -> Result<CUfunction, CUresult> {
@@ -76,7 +76,9 @@ fn linked(
             cuLinkAddData_v2(link, kind, data, bytes.len(), c"input".as_ptr(), 0, ptr::null_mut(), ptr::null_mut())
         )
     };
-    succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
+    for archive in archives {
+        succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
+    }
     succeeded(add(CUjitInputType::CU_JIT_INPUT_PTX, ptx.to_bytes_with_nul()))?;
     let (mut image, mut size) = (ptr::null_mut(), 0);
     ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
@@ -89,7 +91,7 @@ fn linked(
 fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
     const BLOCKS: u32 = 5;
     let fixture = Fixture::with(Config::new().with_workers(2));
-    let meet = linked(&fixture, RUNTIME, MEET, &mut []).expect("the library is known");
+    let meet = linked(&fixture, &[RUNTIME], MEET, &mut []).expect("the library is known");
     let memory = fixture.alloc(4 * (1 + BLOCKS as usize));
     // The second launch begins with a new counter.
     for _ in 0..2 {
@@ -107,9 +109,14 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
 }
 
 #[test]
+fn runtime_library_that_is_added_twice_is_linked_once() {
+    linked(&Fixture::new(), &[RUNTIME, RUNTIME], MEET, &mut []).expect("its functions are defined once");
+}
+
+#[test]
 fn archive_of_other_machine_code_is_no_binary_for_the_device() {
     let fixture = Fixture::new();
-    let refused = linked(&fixture, b"!<arch>\nother.o/ ...", MEET, &mut []).expect_err("it is machine code");
+    let refused = linked(&fixture, &[b"!<arch>\nother.o/ ..."], MEET, &mut []).expect_err("it is machine code");
     assert_eq!(refused, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
@@ -127,7 +134,7 @@ fn kernel_claims_no_more_registers_than_the_link_allows() {
     );
     let ptx = CString::new(ptx).expect("it is text");
     let registers = |options: &mut [_]| -> i32 {
-        let meet = linked(&fixture, RUNTIME, &ptx, options).expect("the library is known");
+        let meet = linked(&fixture, &[RUNTIME], &ptx, options).expect("the library is known");
         get!(fixture.api, cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet))
     };
     assert!(registers(&mut []) >= WORDS as i32);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::symbols::Symbols;
+use crate::ptx::Linkage;
 
 /// One statement at module level.
 struct Statement<'a> {
@@ -12,21 +13,6 @@ struct Statement<'a> {
     name: Option<&'a str>,
     linkage: Linkage,
     is_header: bool,
-}
-
-/// The linkage of a symbol.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Linkage {
-    /// Visible in its own text only.
-    Local,
-    /// Visible in every text; one definition is allowed.
-    Visible,
-    /// Visible in every text; the first or the visible definition counts.
-    Weak,
-    /// Visible in every text; any other definition counts, or else the largest.
-    Common,
-    /// Defined by another text.
-    Extern,
 }
 
 /// The directives that declare variables.
@@ -69,18 +55,13 @@ pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {
     merged
 }
 
-/// Returns the effective definition of each name.
+/// Returns the definition that counts of each shared symbol.
 fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap<&'a str, &'a str> {
     let mut definitions = HashMap::new();
     for (index, module) in modules.iter().enumerate() {
-        for statement in module.iter().filter(|statement| statement.is_definition()) {
-            let Some(name) = statement.name else { continue };
-            match statement.linkage {
-                Linkage::Weak => drop(definitions.entry(name).or_insert(statement.text)),
-                Linkage::Common if !symbols.is_from(name, index) => {}
-                _ => drop(definitions.insert(name, statement.text)),
-            }
-        }
+        let own = module.iter().filter(|statement| statement.is_definition());
+        let named = own.filter_map(|statement| Some((statement.name?, statement.text)));
+        definitions.extend(named.filter(|(name, _)| symbols.is_from(name, index)));
     }
     definitions
 }
@@ -88,11 +69,11 @@ fn definitions<'a>(modules: &[Vec<Statement<'a>>], symbols: &Symbols) -> HashMap
 /// Returns the texts with local symbols renamed where another text uses the name.
 fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
-    let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Local);
+    let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Internal);
     let mut taken: HashSet<String> = shared.filter_map(|it| it.name.map(str::to_owned)).collect();
     let mut renamed = Vec::new();
     for (number, (text, module)) in texts.iter().zip(&modules).enumerate() {
-        let local = module.iter().filter(|statement| statement.linkage == Linkage::Local);
+        let local = module.iter().filter(|statement| statement.linkage == Linkage::Internal);
         let own: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
         let (clashing, free): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| taken.contains(*name));
         taken.extend(free.into_iter().map(str::to_owned));
@@ -185,7 +166,7 @@ impl<'a> Statement<'a> {
             Some(".weak") => Linkage::Weak,
             Some(".common") => Linkage::Common,
             Some(".extern") => Linkage::Extern,
-            _ => Linkage::Local,
+            _ => Linkage::Internal,
         };
         let is_symbol = is_function(text) || SPACES.iter().any(|space| text.contains(space));
         let name = name(text).filter(|_| is_symbol && !text.starts_with(".section"));
@@ -202,7 +183,7 @@ impl<'a> Statement<'a> {
         match self.linkage {
             Linkage::Extern => true,
             Linkage::Weak | Linkage::Common => self.is_definition() && self.text != definition,
-            Linkage::Local | Linkage::Visible => false,
+            Linkage::Internal | Linkage::Visible => false,
         }
     }
 
@@ -306,9 +287,13 @@ fn skip_blanks(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// Merges texts without common symbols.
     fn merge_all(texts: &[String]) -> String {
-        merge(texts, &Symbols::default())
+        let mut symbols = Symbols::default();
+        for (index, text) in texts.iter().enumerate() {
+            let module = crate::ptx::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
+            symbols.add(&module, index, "a file").expect("the texts agree");
+        }
+        merge(texts, &symbols)
     }
 
     const CALLER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n\
@@ -335,7 +320,7 @@ mod tests {
 
     #[test]
     fn header_is_of_the_newest_version_and_the_highest_target() {
-        let texts = [("8.9", "sm_75"), ("7.8", "sm_100a, debug"), ("8.10", "sm_90")];
+        let texts = [("8.9", "sm_75"), ("8.6", "sm_100a, debug"), ("8.10", "sm_90")];
         let texts = texts.map(|(version, target)| format!(".version {version} .target {target} .address_size 64\n"));
         assert_eq!(merge_all(&texts), ".version 8.10\n.target sm_100a, debug\n.address_size 64\n");
     }
@@ -373,7 +358,7 @@ mod tests {
         let file = |linkage: &str, value: u32| {
             format!(
                 ".version 7.8\n.target sm_75\n.address_size 64\n{linkage} .global .u32 limit = {value};\n\
-                 {linkage} .func f()\n{{ mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
+                 {linkage} .func f()\n{{ .reg .u32 %r; mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
             )
         };
         for (files, kept) in [([file(".weak", 1), file(".weak", 2)], 1), ([file(".weak", 1), file(".visible", 2)], 2)] {
