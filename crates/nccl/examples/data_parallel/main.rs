@@ -23,9 +23,10 @@ use self::train::{Result, train};
 
 fn main() -> Result<()> {
     let (steps, timeout) = (number("--steps")?.unwrap_or(20), number("--timeout")?.unwrap_or(60));
-    let options = CommunicatorOptions::new().with_timeout(Duration::from_secs(timeout));
+    let timeout = Duration::from_secs(timeout);
+    let options = CommunicatorOptions::new().with_timeout(timeout);
     match Rendezvous::from_environment() {
-        Ok(rendezvous) => launched(rendezvous, usize::try_from(steps)?, options),
+        Ok(rendezvous) => launched(rendezvous.with_timeout(timeout), usize::try_from(steps)?, options),
         Err(curium_nccl::Error::NoLauncher) => simulated(2, usize::try_from(steps)?, options),
         Err(error) => Err(error.into()),
     }
