@@ -348,6 +348,7 @@ impl Shared {
     #[cold]
     fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, operation: &Operation<'_>) {
         guard.keep(self);
+        self.set_captured();
         let known: Vec<_> = self.registrations.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
         let used = known.iter().filter(|known| operation.ranges().any(|range| known.overlaps(range)));
         used.for_each(|registration| guard.keep(registration));

@@ -1,8 +1,9 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
 use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
 
@@ -40,6 +41,10 @@ pub(crate) struct Shared {
     has_failed: AtomicBool,
     /// The operations that may not have completed.
     outstanding: Mutex<Outstanding>,
+    /// `true` if a graph may have operations of the communicator.
+    is_captured: AtomicBool,
+    /// The thread that aborts the communicator.
+    aborting: Mutex<Option<JoinHandle<()>>>,
     /// [`LIVE`], [`FINALIZED`] or [`ENDED`].
     pub(super) stage: AtomicU8,
     /// Locked by every call that uses the communicator, and by its end. Reentrant: a group has several calls.
@@ -108,6 +113,8 @@ impl Shared {
             is_owned,
             has_failed: AtomicBool::new(false),
             outstanding: Mutex::default(),
+            is_captured: AtomicBool::new(false),
+            aborting: Mutex::default(),
             stage: AtomicU8::new(LIVE),
             in_use: ReentrantMutex::new(()),
             registrations: Mutex::default(),
@@ -131,13 +138,31 @@ impl Shared {
         Ok(code)
     }
 
+    /// Records that a graph has operations of the communicator.
+    pub(super) fn set_captured(&self) {
+        self.is_captured.store(true, Release);
+    }
+
     /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended.
+    ///
+    /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
+    /// it then, until the last graph is gone.
     pub(crate) fn abort(&self) -> Result<()> {
         if !self.is_owned || !self.end() {
             return Ok(());
         }
-        // SAFETY: the communicator is live, ended only here, and unused.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })
+        if !self.is_captured.load(Acquire) {
+            // SAFETY: the communicator is live, ended only here, and unused.
+            return entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) });
+        }
+        let (library, context, raw) = (self.library.clone(), self.context.clone(), AtomicPtr::new(self.raw));
+        let abort = move || {
+            // SAFETY: as above.
+            let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
+            report_failed_end(aborted);
+        };
+        *self.aborting.lock() = Some(thread::spawn(abort));
+        Ok(())
     }
 
     /// Finishes the operations, and destroys the communicator. Does nothing if it has ended.
@@ -333,14 +358,23 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        match dropping(|| self.destroy()) {
-            Some(Err(Error::Driver(error))) => report(&error),
-            Some(Err(error)) => {
-                contain(|| tracing::error!(%error, "a communicator could not be destroyed"));
-            }
-            _ => {}
-        }
+        dropping(|| {
+            report_failed_end(self.destroy());
+            // The graphs are gone, so that the thread ends. It does not panic.
+            let _ = self.aborting.get_mut().take().map(JoinHandle::join);
+        });
         self.raw = ptr::null_mut();
+    }
+}
+
+/// Reports that a communicator could not be destroyed or aborted.
+fn report_failed_end(result: Result<()>) {
+    match result {
+        Ok(()) => {}
+        Err(Error::Driver(error)) => report(&error),
+        Err(error) => {
+            contain(|| tracing::error!(%error, "a communicator could not be destroyed"));
+        }
     }
 }
 

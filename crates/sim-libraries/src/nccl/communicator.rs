@@ -264,6 +264,10 @@ unsafe extern "C" fn abort(communicator: ncclComm_t) -> ncclResult_t {
     let abort = |member: Arc<Member>| {
         member.is_aborted.store(true, Relaxed);
         member.link.leave(member.rank, false);
+        // As the library does, which waits until its operations have ended, and graphs with them are destroyed.
+        while Arc::strong_count(&member) > 1 {
+            thread::sleep(PAUSE);
+        }
     };
     code(registry::remove(communicator).map(abort))
 }

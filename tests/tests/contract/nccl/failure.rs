@@ -4,11 +4,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use curium_driver::Graph;
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Reduction, UniqueId};
 use curium_sim_libraries::NcclFault;
 
-use super::{context, nccl, on_devices, on_ranks_with};
+use super::{Rank, context, nccl, on_devices, on_ranks_with};
 
 /// Returns a time, which is longer on hardware: the ranks take seconds to connect.
 fn time(milliseconds: u64) -> Duration {
@@ -75,6 +76,33 @@ fn watchdog_aborts_operations_that_wait() {
         rank.stream.synchronize().expect("the operation ends when the communicator is aborted");
         watchdog.join().expect("it does not panic").expect("it is live");
         assert!(rank.communicator.close().is_ok(), "what was aborted is gone");
+    });
+}
+
+#[test]
+fn timeout_during_a_launch_of_a_graph_is_an_error_and_the_graph_can_be_dropped() {
+    on_ranks_with(2, with_timeout(1500), |mut rank| {
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.synchronize(&rank.stream).expect("both ranks take part");
+        let Rank { communicator, stream } = &mut rank;
+        let graph = Graph::capture(&communicator.context().clone(), |scope| {
+            communicator.all_reduce_in_place(scope, &mut memory, Reduction::Sum)
+        });
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        executable.launch(stream).expect("it is enqueued");
+        communicator.synchronize(stream).expect("both ranks take part");
+        if communicator.rank() == 1 {
+            return thread::sleep(time(3000));
+        }
+        executable.launch(stream).expect("it is enqueued");
+        let start = Instant::now();
+        let waited = communicator.synchronize(stream);
+        assert!(matches!(waited, Err(Error::Timeout(_))), "{waited:?}");
+        assert!(start.elapsed() < time(2900), "{:?}", start.elapsed());
+        stream.synchronize().expect("the operations end when the communicator is aborted");
+        let later = communicator.broadcast(stream, &mut memory, 0).expect_err("it was aborted");
+        assert!(matches!(later, Error::Aborted { .. }), "{later}");
     });
 }
 
