@@ -5,7 +5,10 @@ mod block;
 #[path = "../examples/17_transformer_block/reference.rs"]
 mod reference;
 
+use std::thread;
+
 use curium::blas::lt::BlasLt;
+use curium::nccl::Communicator;
 use curium::prelude::*;
 use curium_sim::{Config, Simulator};
 
@@ -32,21 +35,36 @@ fn assert_agrees(shape: Shape, options: Options) {
     }
 }
 
+/// Returns a driver that reports reads of memory that was not written, and work that the graph does not order.
+fn driver(devices: u32) -> Result<Driver> {
+    let config = Config::new().with_devices(devices).with_unwritten_checks(true).with_race_checks(true);
+    Ok(Simulator::new(config)?.driver()?)
+}
+
 /// Returns the errors of all results.
 fn compared(shape: Shape, options: Options) -> Result<Vec<(&'static str, f64)>> {
-    // Reports reads of memory that was not written, and work that the graph does not order.
-    let config = Config::new().with_unwritten_checks(true).with_race_checks(true);
-    let driver = Simulator::new(config)?.driver::<Driver>()?;
-    let context = driver.device(0)?.primary_context()?;
+    errors_of_rank(&driver(1)?.device(0)?.primary_context()?, shape, options, None)
+}
+
+/// Returns the errors of all results of a rank, which averages the gradients of parameters over its communicator.
+fn errors_of_rank(
+    context: &Context,
+    shape: Shape,
+    options: Options,
+    communicator: Option<Communicator>,
+) -> Result<Vec<(&'static str, f64)>> {
     let stream = context.stream()?;
-    let lt = BlasLt::new(&curium_sim_libraries::cublaslt(), &context)?;
-    let sample = Sample::new(shape);
-    let mut block = Block::new(&lt, &stream, shape, options, &sample)?;
-    let mut graph = block.capture(&context, true)?.instantiate()?;
+    let lt = BlasLt::new(&curium_sim_libraries::cublaslt(), context)?;
+    let (rank, ranks) = communicator.as_ref().map_or((0, 1), |communicator| (communicator.rank(), communicator.size()));
+    let mut block = Block::new(&lt, &stream, shape, options, &Sample::new(shape, rank))?;
+    if let Some(communicator) = communicator {
+        block = block.with_ranks(communicator);
+    }
+    let mut graph = block.capture(context, true)?.instantiate()?;
     // The second replay overwrites the results of the first.
     graph.launch(&stream)?;
     graph.launch(&stream)?;
-    let reference = Reference::new(shape, &sample);
+    let reference = Reference::of_rank(shape, rank, ranks);
     let mut errors = vec![
         ("output", error(&block.output.to_vec()?, &reference.output)),
         ("input", error(&block.input_gradient.to_vec()?, &reference.input_gradient)),
@@ -62,6 +80,25 @@ fn compared(shape: Shape, options: Options) -> Result<Vec<(&'static str, f64)>> 
 fn output_and_gradients_agree_with_the_reference() {
     assert_agrees(SHAPE, OPTIONS);
     assert_agrees(Shape { is_causal: false, ..SHAPE }, OPTIONS);
+}
+
+#[test]
+fn gradients_of_two_ranks_are_averaged() {
+    let driver = driver(2).expect("the simulator starts");
+    let contexts = [0, 1].map(|device| driver.device(device).and_then(|device| device.primary_context()));
+    let contexts = contexts.map(|context| context.expect("there are two devices"));
+    let ranks = Communicator::all(&curium_sim_libraries::nccl(), &contexts).expect("the ranks meet");
+    thread::scope(|scope| {
+        for (context, communicator) in contexts.iter().zip(ranks) {
+            scope.spawn(move || {
+                let errors = errors_of_rank(context, SHAPE, OPTIONS, Some(communicator)).expect("it can be computed");
+                assert_eq!(errors.len(), 14);
+                for (name, error) in errors {
+                    assert!(error <= OF_GRADIENTS, "the error of {name} is {error}");
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! A transformer block, forward and backward, in bf16: products with cuBLASLt, own kernels for attention and normalization, and one graph.
 //!
+//! A launcher, as in `curium run --ranks 2 -- 17_transformer_block`, gives each rank a GPU and a sample of its own, and the ranks average
+//! their gradients within the graph.
+//!
 //! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
 //!
 //! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask;
@@ -13,6 +16,7 @@ mod device;
 mod reference;
 
 use curium::blas::lt::{BlasLt, CuBlasLt};
+use curium::nccl::{self, Communicator, CommunicatorOptions, Exchange as _, Nccl, Rendezvous};
 use curium::prelude::*;
 use half::bf16;
 
@@ -34,19 +38,32 @@ fn main() -> Result<()> {
         is_forked: !has("--serial"),
         tuning: if has("--tune") { Tuning::Measured } else { Tuning::Expected },
     };
-    let context = device::driver()?.device(0)?.primary_context()?;
+    let mut rendezvous = match Rendezvous::from_environment() {
+        Ok(rendezvous) => Some(rendezvous),
+        Err(nccl::Error::NoLauncher) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let place = |of: fn(&Rendezvous) -> usize| rendezvous.as_ref().map_or(0, of);
+    let (rank, device) = (place(Rendezvous::rank), place(Rendezvous::local_rank));
+    let ranks = rendezvous.as_ref().map_or(1, Rendezvous::world_size);
+
+    let context = device::driver()?.device(device)?.primary_context()?;
     let name = context.device().name()?;
     let is_simulated = name.contains("Simulator");
     let library = if is_simulated { curium_sim_libraries::cublaslt() } else { CuBlasLt::load()? };
     let (lt, stream) = (BlasLt::new(&library, &context)?, context.stream()?);
-    let sample = Sample::new(shape);
-    let mut block = Block::new(&lt, &stream, shape, options, &sample)?;
+    let mut block = Block::new(&lt, &stream, shape, options, &Sample::new(shape, rank))?;
+    if let Some(rendezvous) = &mut rendezvous {
+        let library = if is_simulated { curium_sim_libraries::nccl() } else { Nccl::load()? };
+        let ranks = Communicator::exchanged(&library, &context, rendezvous, CommunicatorOptions::new())?;
+        block = block.with_ranks(ranks);
+    }
     if has("--bench") {
-        println!("{name}, {library:?}, {shape:?}, {options:?}");
+        println!("rank {rank}: {name}, {library:?}, {shape:?}, {options:?}");
         return bench::run(&mut block, &context, &stream, shape);
     }
     block.capture(&context, true)?.instantiate()?.launch(&stream)?;
-    compare(&block, &Reference::new(shape, &sample))
+    compare(&block, &Reference::of_rank(shape, rank, ranks))
 }
 
 /// Compares all results with the reference.

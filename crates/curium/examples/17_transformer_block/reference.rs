@@ -1,5 +1,7 @@
 //! The block in f64 on the CPU, and the comparison with it.
 
+use std::convert::Infallible;
+
 use half::bf16;
 
 use crate::block::{Parameters, Sample, Shape};
@@ -15,8 +17,8 @@ pub(crate) struct Reference {
 const EPSILON: f64 = 1e-5;
 
 impl Sample {
-    /// Creates pseudo-random values of the usual magnitudes, the same on each call.
-    pub(crate) fn new(shape: Shape) -> Self {
+    /// Creates pseudo-random values of the usual magnitudes, the same on each call. Ranks have the same parameters.
+    pub(crate) fn new(shape: Shape, rank: usize) -> Self {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut numbers = |count: usize, middle: f64, range: f64| -> Vec<bf16> {
             let mut number = || {
@@ -42,15 +44,30 @@ impl Sample {
             down_bias: numbers(lengths.down_bias, 0.0, 0.5),
         };
         let elements = shape.rows() * shape.width;
+        // The values of previous ranks.
+        let _ = numbers(rank * 2 * elements, 0.0, 1.7);
         Self { parameters, input: numbers(elements, 0.0, 1.7), output_gradient: numbers(elements, 0.0, 1.7) }
     }
 }
 
 impl Reference {
+    /// Computes a step of one of some ranks, which average the gradients of parameters.
+    pub(crate) fn of_rank(shape: Shape, rank: usize, ranks: usize) -> Self {
+        let mut all: Vec<_> = (0..ranks).map(|rank| Self::new(shape, &Sample::new(shape, rank))).collect();
+        let gradients: Vec<_> = all.iter().map(|of| of.parameter_gradients.named()).collect();
+        let mut parameters = 0..;
+        let Ok(parameter_gradients) = all[rank].parameter_gradients.try_map(|_| {
+            let parameter = parameters.next().expect("the range is endless");
+            let mean = |element: usize| gradients.iter().map(|of| of[parameter].1[element]).sum::<f64>() / ranks as f64;
+            Ok::<_, Infallible>((0..gradients[rank][parameter].1.len()).map(mean).collect())
+        });
+        Self { parameter_gradients, ..all.swap_remove(rank) }
+    }
+
     /// Computes a step.
     pub(crate) fn new(shape: Shape, sample: &Sample) -> Self {
         let wide = |values: &Vec<bf16>| values.iter().map(|value| value.to_f64()).collect::<Vec<f64>>();
-        let Ok(p) = sample.parameters.try_map(|values| Ok::<_, std::convert::Infallible>(wide(values)));
+        let Ok(p) = sample.parameters.try_map(|values| Ok::<_, Infallible>(wide(values)));
         let (x, dy) = (wide(&sample.input), wide(&sample.output_gradient));
         let (width, hidden) = (shape.width, shape.hidden());
 

@@ -3,22 +3,23 @@
 use curium::blas::lt::Operands;
 use curium::prelude::*;
 
+use super::average::average;
 use super::{Activations, Block, Gradients, Result};
 
 impl Block {
-    /// Enqueues the backward pass: the gradients of activations on `stream`, and those of weights on `fork`, beside them. The buffers order
-    /// accesses of both streams.
-    pub(crate) fn backward(&mut self, stream: &Stream, fork: &Stream) -> Result<()> {
-        self.perceptron_backward(stream, fork)?;
+    /// Enqueues the backward pass: the gradients of activations on `stream`, those of weights on `fork`, and the averages over the ranks
+    /// on `reducing`, all beside each other. The buffers order accesses of the streams.
+    pub(crate) fn backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
+        self.perceptron_backward(stream, fork, reducing)?;
         let Activations { qkv, context, log_sums, .. } = &self.activations;
         let Gradients { qkv: of_qkv, context: dy, deltas, .. } = &mut self.gradients;
         self.attention.backward(stream, qkv, (context, dy), log_sums, deltas, of_qkv)?;
-        self.projections_backward(stream, fork)
+        self.projections_backward(stream, fork, reducing)
     }
 
     /// Enqueues the gradients from the output to the result of the attention.
-    fn perceptron_backward(&mut self, stream: &Stream, fork: &Stream) -> Result<()> {
-        let Self { kernels, products, parameters, parameter_gradients: of, .. } = self;
+    fn perceptron_backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
+        let Self { kernels, products, parameters, parameter_gradients: of, ranks, .. } = self;
         let [workspace, beside] = &mut self.workspaces;
         let (plans, dy) = (&mut products.gradient, &self.output_gradient);
         let Activations { context, middle, normalized2, hidden, activated, statistics2, .. } = &self.activations;
@@ -29,11 +30,13 @@ impl Block {
 
         let operands = Operands::new(dy, activated, &mut of.down_weight).with_bias_gradient(&mut of.down_bias);
         plans.down_weight.execute(fork, operands.with_workspace(beside))?;
+        average(ranks, reducing, [&mut of.down_weight, &mut of.down_bias])?;
         let operands = Operands::new(dy, &parameters.down_weight, of_hidden).with_auxiliary(hidden);
         plans.hidden.execute(stream, operands.with_workspace(workspace))?;
 
         let operands = Operands::new(of_hidden, normalized2, &mut of.up_weight).with_bias_gradient(&mut of.up_bias);
         plans.up_weight.execute(fork, operands.with_workspace(beside))?;
+        average(ranks, reducing, [&mut of.up_weight, &mut of.up_bias])?;
         let operands = Operands::new(of_hidden, &parameters.up_weight, of_normalized2);
         plans.normalized2.execute(stream, operands.with_workspace(workspace))?;
 
@@ -44,13 +47,16 @@ impl Block {
         let operands = Operands::new(of_middle, context, &mut of.projection_weight);
         let operands = operands.with_bias_gradient(&mut of.projection_bias);
         plans.projection_weight.execute(fork, operands.with_workspace(beside))?;
+        let of_norm2 = [&mut of.norm2_gain, &mut of.norm2_bias];
+        average(ranks, reducing, of_norm2)?;
+        average(ranks, reducing, [&mut of.projection_weight, &mut of.projection_bias])?;
         let operands = Operands::new(of_middle, &parameters.projection_weight, of_context);
         Ok(plans.context.execute(stream, operands.with_workspace(workspace))?)
     }
 
     /// Enqueues the gradients from queries, keys and values to the input.
-    fn projections_backward(&mut self, stream: &Stream, fork: &Stream) -> Result<()> {
-        let Self { kernels, products, parameters, parameter_gradients: of, .. } = self;
+    fn projections_backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
+        let Self { kernels, products, parameters, parameter_gradients: of, ranks, .. } = self;
         let [workspace, beside] = &mut self.workspaces;
         let plans = &mut products.gradient;
         let Activations { normalized1, statistics1, .. } = &self.activations;
@@ -58,12 +64,14 @@ impl Block {
 
         let operands = Operands::new(qkv, normalized1, &mut of.qkv_weight).with_bias_gradient(&mut of.qkv_bias);
         plans.qkv_weight.execute(fork, operands.with_workspace(beside))?;
+        average(ranks, reducing, [&mut of.qkv_weight, &mut of.qkv_bias])?;
         let operands = Operands::new(qkv, &parameters.qkv_weight, of_normalized1);
         plans.normalized1.execute(stream, operands.with_workspace(workspace))?;
 
         let (forward, gain) = ((&self.input, statistics1), &parameters.norm1_gain);
         let result = &mut self.input_gradient;
         kernels.layer_norm_backward(stream, of_normalized1, forward, gain, middle, result, partial1)?;
-        kernels.sum_partial(fork, partial1, &mut of.norm1_gain, &mut of.norm1_bias)
+        kernels.sum_partial(fork, partial1, &mut of.norm1_gain, &mut of.norm1_bias)?;
+        average(ranks, reducing, [&mut of.norm1_gain, &mut of.norm1_bias])
     }
 }

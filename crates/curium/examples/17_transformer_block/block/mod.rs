@@ -5,6 +5,7 @@
 //! constant distance after the previous one, and no matrix is transposed in memory.
 
 mod attention;
+mod average;
 mod backward;
 mod forward;
 mod kernels;
@@ -15,6 +16,7 @@ use std::error::Error;
 
 use curium::blas::lt::BlasLt;
 use curium::driver::Graph;
+use curium::nccl::Communicator;
 use curium::prelude::*;
 use half::bf16;
 
@@ -53,6 +55,8 @@ pub(crate) struct Block {
     output_gradient: Buffer,
     activations: Activations,
     gradients: Gradients,
+    /// The ranks that average their gradients.
+    ranks: Option<Communicator>,
     /// The workspaces of the products on the main stream, and on its fork.
     workspaces: [DeviceBuffer<u8>; 2],
     pub(crate) output: Buffer,
@@ -146,6 +150,7 @@ impl Block {
                 partial1: partial()?,
                 partial2: partial()?,
             },
+            ranks: None,
             workspaces: [workspace()?, workspace()?],
             output: elements(of_input)?,
             input_gradient: elements(of_input)?,
@@ -156,13 +161,20 @@ impl Block {
         })
     }
 
+    /// Has the backward pass average the gradients of parameters over the ranks of `communicator`.
+    pub(crate) fn with_ranks(self, communicator: Communicator) -> Self {
+        Self { ranks: Some(communicator), ..self }
+    }
+
     /// Captures the forward pass, or both passes, as one graph, which allocates nothing.
     pub(crate) fn capture(&mut self, context: &Context, has_backward: bool) -> Result<Graph> {
         Graph::capture(context, |scope| {
             self.forward(scope)?;
             if has_backward {
-                let fork = if self.options.is_forked { scope.fork()? } else { Stream::clone(scope) };
-                self.backward(scope, &fork)?;
+                let beside = |is_used| if is_used { scope.fork() } else { Ok(Stream::clone(scope)) };
+                let fork = beside(self.options.is_forked)?;
+                let reducing = beside(self.options.is_forked && self.ranks.is_some())?;
+                self.backward(scope, &fork, &reducing)?;
             }
             Ok(())
         })
