@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Test this target only (repeatable).
     #[arg(long = "target", value_name = "TRIPLE")]
     targets: Vec<String>,
-    /// Run these tests only: `unit`, `contract`, `doc` or `program` (repeatable).
+    /// Run these tests only: `unit`, `simulator`, `contract`, `doc` or `program` (repeatable).
     #[arg(long = "tests", value_name = "KIND")]
     kinds: Vec<Kind>,
     /// Run only the tests whose names contain this.
@@ -30,13 +30,15 @@ pub(crate) struct Options {
 /// A kind of tests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
 enum Kind {
-    /// The unit tests of the libraries, the simulator's among them.
+    /// The unit tests of the libraries.
     Unit,
+    /// The tests of the simulator: its unit tests, its C API, and instructions against their definitions.
+    Simulator,
     /// The contract tests, on the simulator.
     Contract,
-    /// The examples in the documentation.
+    /// The examples in the documentation, the book included.
     Doc,
-    /// The program `curium`.
+    /// The tests of the program `curium`, which run it.
     Program,
 }
 
@@ -48,8 +50,27 @@ struct Row {
     time: Duration,
 }
 
-/// The libraries that are tested. `curium-derive` and the facade have examples only.
-const LIBRARIES: &[&str] = &["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim"];
+/// All packages are built together for every kind of tests, so that each is compiled once for its features.
+const PACKAGES: &[&str] = &[
+    "curium-sys",
+    "curium-driver",
+    "curium-memory",
+    "curium-nvrtc",
+    "curium-blas",
+    "curium-rand",
+    "curium-fft",
+    "curium-nccl",
+    "curium-sim",
+    "curium-sim-libraries",
+    "curium",
+    "curium-cli",
+    "curium-tests",
+];
+
+const SIMULATOR: &[&str] = &["curium_sim", "driver", "grammar", "instructions"];
+
+/// The tests that run the program.
+const PROGRAM: &[&str] = &["bench", "cache", "completions", "demo", "doctor", "json", "man", "mem", "run", "trace"];
 
 /// Tests each target with all kinds of tests, and fails if one of them failed.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -82,70 +103,88 @@ impl Row {
 
 fn test(emulator: &Emulator, options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
-    if options.has(Kind::Unit) {
-        rows.extend(run_tests(emulator, options, "unit", &[LIBRARIES, &["--lib"]]));
-    }
-    if options.has(Kind::Contract) {
-        rows.extend(run_tests(emulator, options, "contract", &[&["curium-tests"], &["--test", "contract"]]));
+    for kind in [Kind::Unit, Kind::Simulator, Kind::Contract, Kind::Program] {
+        if options.has(kind) {
+            rows.extend(run_tests(emulator, options, kind));
+        }
     }
     if options.has(Kind::Doc) {
         rows.push(timed(emulator.target, "doc", || examples(emulator)));
     }
-    if options.has(Kind::Program) {
-        rows.push(timed(emulator.target, "program", || program(emulator)));
-    }
     rows
 }
 
-/// Builds tests, and runs each of their programs.
-fn run_tests(emulator: &Emulator, options: &Options, kind: &str, [packages, selection]: &[&[&str]; 2]) -> Vec<Row> {
-    let packages = packages.iter().flat_map(|package| ["-p", package]);
-    let command = ["test", "--no-run", "--all-features", "--target", emulator.target];
-    let settings = emulator.linker.iter().flat_map(|linker| ["--config", *linker]);
-    let arguments: Vec<_> =
-        command.into_iter().chain(settings).chain(packages).chain(selection.iter().copied()).collect();
-    let programs = match build(&arguments, &[]) {
-        Ok(programs) => programs,
-        Err(error) => return vec![Row::failed(emulator.target, kind, error)],
-    };
-    let programs = programs.iter().filter(|artifact| artifact.kind != "cdylib" && artifact.kind != "bin");
-    programs.map(|program| run_program(emulator, options, kind, program)).collect()
+impl Kind {
+    /// Returns the arguments of cargo that select the tests.
+    fn selection(self) -> Vec<&'static str> {
+        let tests = |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect();
+        match self {
+            Self::Unit => vec!["--lib"],
+            Self::Simulator => [vec!["--lib"], tests(&SIMULATOR[1..])].concat(),
+            Self::Contract => tests(&["contract"]),
+            Self::Doc => vec!["--doc"],
+            Self::Program => [vec!["--bin", "curium"], tests(PROGRAM)].concat(),
+        }
+    }
+
+    /// Returns `true` if a selected program of tests belongs to this kind.
+    fn contains(self, program: &str) -> bool {
+        match self {
+            Self::Unit => program != SIMULATOR[0],
+            Self::Simulator => SIMULATOR.contains(&program),
+            Self::Contract | Self::Doc | Self::Program => true,
+        }
+    }
+
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
 }
 
-fn run_program(emulator: &Emulator, options: &Options, kind: &str, program: &Artifact) -> Row {
+/// Returns the arguments of cargo for a kind of tests.
+fn arguments(emulator: &Emulator, kind: Kind) -> Vec<&'static str> {
+    let settings = emulator.settings.iter().flat_map(|setting| ["--config", *setting]);
+    let packages = PACKAGES.iter().flat_map(|package| ["-p", *package]);
+    let common = ["test", "--all-features", "--target", emulator.target];
+    common.into_iter().chain(settings).chain(packages).chain(kind.selection()).collect()
+}
+
+/// Builds tests, and runs each of their programs.
+fn run_tests(emulator: &Emulator, options: &Options, kind: Kind) -> Vec<Row> {
+    let built = match build(&[arguments(emulator, kind), vec!["--no-run"]].concat(), &[]) {
+        Ok(built) => built,
+        Err(error) => return vec![Row::failed(emulator.target, &kind.name(), error)],
+    };
+    // Tests are built in the folder `deps`. Programs and shared libraries are beside it.
+    let is_test = |artifact: &&Artifact| artifact.file.parent().is_some_and(|folder| folder.ends_with("deps"));
+    let named = built.iter().filter(is_test).map(|artifact| (artifact, name(artifact)));
+    let chosen = named.filter(|(_, name)| kind.contains(name));
+    chosen.map(|(artifact, name)| run_program(emulator, options, artifact, &name, kind)).collect()
+}
+
+/// Returns the name of a program of tests, without cargo's hash.
+fn name(program: &Artifact) -> String {
     let stem = program.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name).to_owned();
-    timed(emulator.target, &format!("{kind} {name}"), || {
+    stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name).to_owned()
+}
+
+fn run_program(emulator: &Emulator, options: &Options, program: &Artifact, name: &str, kind: Kind) -> Row {
+    timed(emulator.target, &format!("{} {name}", kind.name()), || {
         let mut command = emulator.command(&program.file)?;
         command.arg(&options.filter).arg("--test-threads=2");
-        let skips = skips::of(emulator.target, &name);
+        let skips = skips::of(emulator.target, name);
         command.args(skips.iter().flat_map(|skip| ["--skip", skip.test]));
         let outcome = Outcome::of(&mut command)?;
         Ok(Outcome { skipped: skips.iter().map(|skip| format!("{}: {}", skip.test, skip.reason)).collect(), ..outcome })
     })
 }
 
-/// Runs the examples of the libraries.
+/// Runs the examples of the libraries and of the book.
 fn examples(emulator: &Emulator) -> Result<Outcome> {
     let mut command = cargo();
-    command.args(["test", "--doc", "--all-features", "--target", emulator.target]);
-    command.args(emulator.linker.iter().flat_map(|linker| ["--config", *linker]));
-    command.args(LIBRARIES.iter().flat_map(|package| ["-p", package])).args(["-p", "curium"]);
+    command.args(arguments(emulator, Kind::Doc)).arg("--no-fail-fast");
     emulator.make_runner(&mut command)?;
     Outcome::of(&mut command)
-}
-
-/// Runs the demonstration of the program on the simulator.
-fn program(emulator: &Emulator) -> Result<Outcome> {
-    let settings = emulator.linker.iter().flat_map(|linker| ["--config", *linker]);
-    let command = ["build", "-p", "curium-cli", "--target", emulator.target];
-    let programs = build(&command.into_iter().chain(settings).collect::<Vec<_>>(), &[])?;
-    let program = programs.iter().find(|artifact| artifact.kind == "bin").context("the program was not built")?;
-    for arguments in [["demo"].as_slice(), &["info", "--help"], &["doctor", "--help"]] {
-        let status = emulator.command(&program.file)?.args(arguments).status()?;
-        ensure!(status.success(), "curium {} ended with {status}", arguments.join(" "));
-    }
-    Ok(Outcome { passed: 3, ..Outcome::default() })
 }
 
 fn timed(target: &'static str, name: &str, run: impl FnOnce() -> Result<Outcome>) -> Row {
@@ -193,4 +232,25 @@ fn expect_success(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("{command:?} cannot be run"))?;
     ensure!(status.success(), "{command:?} ended with {status}");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_test_of_the_program_is_listed() {
+        let files = std::fs::read_dir(crate::root().join("crates/cli/tests")).expect("the folder is readable");
+        let paths = files.map(|file| file.expect("the folder is readable").path());
+        let rust = paths.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+        let mut names: Vec<_> = rust.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+        names.sort_unstable();
+        assert_eq!(names, PROGRAM);
+    }
+
+    #[test]
+    fn unit_tests_of_the_simulator_are_its_own_kind() {
+        assert!(Kind::Simulator.contains("curium_sim") && !Kind::Unit.contains("curium_sim"));
+        assert!(Kind::Unit.contains("curium_memory") && !Kind::Simulator.contains("curium_memory"));
+    }
 }

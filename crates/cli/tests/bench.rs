@@ -1,10 +1,12 @@
 //! `curium bench`, run as a program.
 
+mod program;
+
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let mut command = program::curium();
     let Output { status, stdout, stderr } =
         command.args(["bench", "--device", "sim"]).args(arguments).output().expect("the program was built");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");

@@ -1,13 +1,15 @@
 //! `curium cache`, run as a program.
 #![cfg(unix)]
 
+mod program;
+
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn cache(folder: &Path, command: &str) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let mut program = program::curium();
     program.args(["cache", command]).env("CURIUM_CACHE_PATH", folder).output().expect("the program was built")
 }
 

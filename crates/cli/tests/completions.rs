@@ -1,11 +1,11 @@
 //! `curium completions`, run as a program.
 
-use std::process::Command;
+mod program;
 
 #[test]
 fn completions_of_every_shell_name_every_command() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let output = Command::new(env!("CARGO_BIN_EXE_curium")).args(["completions", shell]).output();
+        let output = program::curium().args(["completions", shell]).output();
         let script =
             String::from_utf8(output.expect("the program was built").stdout).expect("the program writes UTF-8");
         for command in ["demo", "info", "doctor", "mem", "cache"] {

@@ -1,10 +1,12 @@
 //! `curium demo`, run as a program: its output, its files and its exit codes.
 
+mod program;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use tempfile::TempDir;
 
@@ -35,7 +37,7 @@ impl Place {
 
     /// Runs `curium demo` with these arguments.
     fn demo(&self, arguments: &[&str]) -> Outcome {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+        let mut command = program::curium();
         command.arg("demo").args(arguments).current_dir(self.folder.path());
         let output = command.env("CURIUM_DRIVER_PATH", self.absent_driver()).output().expect("the program was built");
         let Output { status, stdout, stderr } = output;

@@ -1,8 +1,10 @@
 //! `curium doctor` and `curium info`, run as programs.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 struct Outcome {
     code: Option<i32>,
@@ -12,7 +14,7 @@ struct Outcome {
 
 /// Runs the program without a driver.
 fn curium(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let mut command = program::curium();
     command.args(arguments).current_dir(folder).env_remove("NO_COLOR");
     command.env("CURIUM_DRIVER_PATH", folder.join("absent").join("libcuda.so.1"));
     let Output { status, stdout, stderr } =

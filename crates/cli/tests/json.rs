@@ -1,11 +1,11 @@
 //! The JSON output of the program, validated against its schemas.
 
-use std::process::Command;
+mod program;
 
 use serde_json::Value;
 
 fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let mut command = program::curium();
     let output = command.args(arguments).env("CURIUM_SIM_DEVICES", "3").output().expect("the program was built");
     let error = String::from_utf8_lossy(&output.stderr);
     let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|bad| panic!("{arguments:?}: {bad}: {error}"));
@@ -134,7 +134,7 @@ fn bench_prints_what_its_schema_describes_and_what_it_lists() {
     let (_, schema) = curium(&["bench", "--schema"]);
     assert_eq!(faults(&schema, &bench, ""), Vec::<String>::new());
     let measured = bench["comparisons"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
-    let list = Command::new(env!("CARGO_BIN_EXE_curium")).args(["bench", "--device", "sim", "--list"]).output();
+    let list = program::curium().args(["bench", "--device", "sim", "--list"]).output();
     let list = String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
     assert_eq!(measured.collect::<Vec<_>>(), list.lines().collect::<Vec<_>>());
     assert!(list.lines().any(|id| id == "launch/threads/2") && list.lines().any(|id| id.starts_with("allocate/live/")));

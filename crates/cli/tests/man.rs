@@ -1,9 +1,11 @@
 //! `curium man`, run as a program.
 
-use std::process::{Command, Output};
+mod program;
+
+use std::process::Output;
 
 fn man(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_curium")).arg("man").args(arguments).output().expect("the program was built")
+    program::curium().arg("man").args(arguments).output().expect("the program was built")
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! `curium mem`, run as a program.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let mut command = program::curium();
     let output = command.arg("mem").args(arguments).current_dir(folder).output().expect("the program was built");
     let Output { status, stdout, stderr } = output;
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");

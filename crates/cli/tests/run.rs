@@ -1,15 +1,15 @@
 //! `curium run`, run as a program.
 #![cfg(unix)]
 
+mod program;
+
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
-
 /// Runs a shell script on every rank. Returns the exit code, the sorted lines of output, and the errors.
 fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
-    let mut command = Command::new(CURIUM);
+    let mut command = program::curium();
     command.arg("run").args(arguments).args(["--", "sh", "-c", script]).stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().expect("the program was built");
     let mut lines: Vec<_> = String::from_utf8_lossy(&stdout).lines().map(str::to_owned).collect();
@@ -63,7 +63,7 @@ fn rank_that_a_signal_ends_gives_128_plus_its_number() {
 fn request_to_terminate_ends_every_rank() {
     let script = "trap 'echo ended; exit 0' TERM; echo begun; while :; do sleep 0.05; done";
     let command = ["run", "-n", "2", "--", "sh", "-c", script];
-    let mut program = Command::new(CURIUM).args(command).stdout(Stdio::piped()).spawn().expect("the program was built");
+    let mut program = program::curium().args(command).stdout(Stdio::piped()).spawn().expect("the program was built");
     thread::sleep(Duration::from_secs(1));
     let killed = Command::new("kill").arg(program.id().to_string()).status().expect("kill exists");
     assert!(killed.success());
@@ -79,14 +79,13 @@ fn request_to_terminate_ends_every_rank() {
 
 #[test]
 fn program_that_cannot_be_started_is_named() {
-    let output =
-        Command::new(CURIUM).args(["run", "-n", "2", "--", "./absent"]).output().expect("the program was built");
+    let output = program::curium().args(["run", "-n", "2", "--", "./absent"]).output().expect("the program was built");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("./absent could not be started"), "{output:?}");
 }
 
 #[test]
 fn number_of_ranks_is_positive() {
-    let output = Command::new(CURIUM).args(["run", "-n", "0", "--", "true"]).output().expect("the program was built");
+    let output = program::curium().args(["run", "-n", "0", "--", "true"]).output().expect("the program was built");
     assert_eq!(output.status.code(), Some(2));
 }

@@ -1,24 +1,33 @@
 //! `curium trace`, run as a program.
 
+mod program;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
 
 fn trace(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(CURIUM);
+    let mut command = program::curium();
     command.arg("trace").args(arguments).current_dir(folder);
     let Output { status, stderr, .. } =
         command.env("CURIUM_DRIVER_PATH", folder.join("absent")).output().expect("the program was built");
     (status.code(), String::from_utf8(stderr).expect("the program writes UTF-8"))
 }
 
+/// Traces `curium` with `arguments`.
+fn trace_curium(folder: &Path, options: &[&str], arguments: &[&str]) -> (Option<i32>, String) {
+    let words = program::words(CURIUM);
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    trace(folder, &[options, &["--"], &words, arguments].concat())
+}
+
 #[test]
 fn program_that_uses_curium_is_traced_with_its_exit_code() {
     let folder = tempfile::tempdir().expect("a folder can be created");
-    let demo = [CURIUM, "demo", "--device", "sim", "--width", "8", "--height", "8"];
-    let (code, stderr) = trace(folder.path(), &[&["--device", "gpu", "-o", "t.json", "--"], &demo[..]].concat());
+    let demo = ["demo", "--device", "sim", "--width", "8", "--height", "8"];
+    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu", "-o", "t.json"], &demo);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("wrote t.json") && stderr.contains("functions on 1 thread of 1 process"), "{stderr}");
     let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
@@ -29,14 +38,14 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
     assert!(has("cuInit") && has("cuLaunchKernel") && has("cuMemcpyDtoHAsync_v2"), "{text}");
 
     let (code, _) =
-        trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--device", "sim", "-o", "absent/x.png"]);
+        trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--device", "sim", "-o", "absent/x.png"]);
     assert_eq!(code, Some(1), "a program that fails before its first call leaves no trace");
 }
 
 #[test]
 fn program_without_a_call_is_an_error_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder can be created");
-    let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--help"]);
+    let (code, stderr) = trace_curium(folder.path(), &["--device", "gpu"], &["demo", "--help"]);
     assert_eq!(code, Some(1));
     assert!(stderr.contains("made no traceable call") && stderr.contains("--device sim"), "{stderr}");
     assert!(!folder.path().join("curium-trace.json").exists(), "no empty trace is left behind");
@@ -55,6 +64,7 @@ fn program_or_simulator_that_is_not_there_is_named() {
 #[cfg(target_os = "linux")]
 fn simulator_that_is_not_beside_the_program_is_built() {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
 
     let folder = tempfile::tempdir().expect("a folder can be created");
     let target = folder.path().join("target");
@@ -66,7 +76,9 @@ fn simulator_that_is_not_beside_the_program_is_built() {
     let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim.so\"\n";
     fs::write(&cargo, script).expect("the folder is writable");
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("the file belongs to this process");
-    let mut command = Command::new(&program);
+    let words = program::words(program.to_str().expect("the path is text"));
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
     command.args(["trace", "--device", "sim", "--", "true"]).current_dir(folder.path()).env("CARGO", &cargo);
     let output = command.output().expect("the program can be started");
     let stderr = String::from_utf8(output.stderr).expect("the program writes UTF-8");

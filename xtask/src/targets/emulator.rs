@@ -12,8 +12,8 @@ use crate::cargo::target_folder;
 /// An emulator for the programs of one target.
 pub(crate) struct Emulator {
     pub(crate) target: &'static str,
-    /// The setting of cargo for the linker, if the compiler does not choose the right one.
-    pub(crate) linker: Option<&'static str>,
+    /// Settings of cargo: the linker, if the compiler does not choose the right one, and optimization where the emulator is slow.
+    pub(crate) settings: &'static [&'static str],
     kind: Kind,
 }
 
@@ -56,10 +56,14 @@ impl Emulator {
     pub(crate) const ALL: &[Self] = &[
         Self {
             target: "aarch64-unknown-linux-gnu",
-            linker: Some("target.aarch64-unknown-linux-gnu.linker = 'aarch64-linux-gnu-gcc'"),
+            settings: &[
+                "target.aarch64-unknown-linux-gnu.linker = 'aarch64-linux-gnu-gcc'",
+                // QEMU is about 25 times slower than the processor, and the tests compute references.
+                "profile.dev.package.curium-tests.opt-level = 1",
+            ],
             kind: Kind::Qemu,
         },
-        Self { target: "x86_64-pc-windows-gnu", linker: None, kind: Kind::Wine },
+        Self { target: "x86_64-pc-windows-gnu", settings: &[], kind: Kind::Wine },
     ];
 
     /// Installs what is missing: the standard library of the target, a linker and the emulator.

@@ -1,6 +1,6 @@
 //! Reports of invalid kernels: a test for each kind, with the text of the report.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, OsStr, c_void};
 use std::process::Command;
 use std::ptr;
 
@@ -241,9 +241,17 @@ fn abort_mode_aborts_at_an_uninitialized_read() {
         return;
     }
     let name = "check::abort_mode_aborts_at_an_uninitialized_read";
-    let mut command = Command::new(std::env::current_exe().expect("a program knows its own path"));
-    let output =
-        command.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it can be started again");
+    // The emulator for this program, where the system has none.
+    let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
+    let program = std::env::current_exe().expect("a program knows its own path");
+    let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().expect("the program is a word"));
+    let output = command
+        .args(words)
+        .args([name, "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .expect("it can be started again");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success(), "{text}");
     assert!(text.contains("curium-sim: kernel `main`: uninitialized read: 4-byte read at 0x"), "{text}");
