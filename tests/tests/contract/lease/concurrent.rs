@@ -62,12 +62,16 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
         let (x, mut y) = (Arc::new(buffer(&own, 1)), buffer(&other, 0));
         let graph = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &*x));
         let results = Arc::new(Mutex::new(Vec::new()));
+        // Another thread may hold the observer for a moment, but not the handles.
+        let z = buffer(&third, 0);
+        let used = Arc::new(Mutex::new(Some((graph, third, Arc::clone(&x), z))));
         let guard = {
-            let (x, results, z) = (Arc::clone(&x), Arc::clone(&results), Mutex::new(buffer(&third, 0)));
-            let graph = Mutex::new(graph);
+            let (used, results) = (Arc::clone(&used), Arc::clone(&results));
             observe_calls(During::call_of(Function::cuEventRecord, move || {
-                let read = z.lock().expect("no thread panics").as_slice_mut().copy_from_device_on(&third, &*x);
-                let launch = graph.lock().expect("no thread panics").launch(&third);
+                let mut used = used.lock().expect("no thread panics");
+                let (graph, third, x, z) = used.as_mut().expect("the observer runs before the end of the test");
+                let read = z.as_slice_mut().copy_from_device_on(third, &**x);
+                let launch = graph.launch(third);
                 results.lock().expect("no thread panics").extend([read, launch]);
             }))
         };
@@ -75,6 +79,7 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
         // The read waits for the write on the other stream: an event is recorded.
         target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer gets the error");
         drop(guard);
+        drop(used.lock().expect("no thread panics").take());
         assert_eq!(values(&target), [1; LEN]);
         let results = std::mem::take(&mut *results.lock().expect("no thread panics"));
         assert_eq!(results.len(), 2, "the observer has run");
