@@ -148,7 +148,7 @@ impl Memory {
         Ok(Self {
             records: RwLock::new(records),
             space: Space::new(addresses)?,
-            heap: Heap::new(0)?,
+            heap: Heap::pinned(),
             budget: config.memory_budget,
             notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,

@@ -4,11 +4,11 @@ use std::alloc::{self, Layout};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use crate::Error;
 use crate::memory::HostPtr;
 
 /// Host memory. Freed memory is quarantined for a while, so that a use after free affects no other allocation.
 pub(crate) struct Heap {
+    alignment: usize,
     quarantine: Mutex<Quarantine>,
 }
 
@@ -25,14 +25,20 @@ const PAGE: usize = 4096;
 const QUARANTINE_BYTES: usize = 16 << 20;
 
 impl Heap {
-    /// Creates a heap. The parameter applies only to implementations that reserve addresses in advance.
-    pub(crate) fn new(_addresses: u64) -> Result<Self, Error> {
-        Ok(Self { quarantine: Mutex::default() })
+    /// Creates a heap of pinned memory.
+    pub(crate) fn pinned() -> Self {
+        Self { alignment: PAGE, quarantine: Mutex::default() }
+    }
+
+    /// Creates a heap of device memory. The parameter applies only to implementations that reserve addresses in advance.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn new(_addresses: u64) -> Result<Self, crate::Error> {
+        Ok(Self { alignment: crate::memory::ALIGNMENT as usize, quarantine: Mutex::default() })
     }
 
     /// Allocates `size` bytes, at least one. Returns the address and the host memory.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
-        let layout = layout(size)?;
+        let layout = self.layout(size)?;
         // SAFETY: the layout's size is not zero.
         let host = HostPtr(unsafe { alloc::alloc(layout) });
         if host.0.is_null() {
@@ -45,13 +51,17 @@ impl Heap {
 
     /// Releases an allocation.
     pub(crate) fn release(&self, _address: u64, size: u64, host: HostPtr) {
-        let Some(layout) = layout(size) else { return };
+        let Some(layout) = self.layout(size) else { return };
         let mut quarantine = self.quarantine.lock().unwrap_or_else(PoisonError::into_inner);
         quarantine.blocks.push_back((host, layout));
         quarantine.bytes += layout.size();
         while quarantine.bytes > QUARANTINE_BYTES {
             quarantine.free_oldest();
         }
+    }
+
+    fn layout(&self, size: u64) -> Option<Layout> {
+        Layout::from_size_align(usize::try_from(size.max(1)).ok()?, self.alignment).ok()
     }
 
     /// Returns `true` if only device memory can have this address. It never is: host memory may have any address.
@@ -103,9 +113,4 @@ impl Drop for Quarantine {
             self.free_oldest();
         }
     }
-}
-
-fn layout(size: u64) -> Option<Layout> {
-    let size = usize::try_from(size.max(1)).ok()?;
-    Layout::from_size_align(size, PAGE).ok()
 }
