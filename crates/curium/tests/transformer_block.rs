@@ -12,7 +12,7 @@ use curium::nccl::Communicator;
 use curium::prelude::*;
 use curium_sim::{Config, Simulator};
 
-use self::block::{Block, Options, Result, Sample, Shape, Tuning};
+use self::block::{Block, Result, Sample, Shape, Tuning};
 use self::reference::{Reference, error};
 
 /// The bound of the error of the output, relative to its largest element: it is the sum of the input and two results of layers, each of
@@ -23,15 +23,13 @@ const OF_GRADIENTS: f64 = 0.02;
 
 const SHAPE: Shape = Shape { batch: 2, sequence: 16, width: 64, heads: 4, is_causal: true };
 
-const OPTIONS: Options = Options { is_forked: true, tuning: Tuning::Expected };
-
 /// Replays a step, and compares all results with the reference.
 #[track_caller]
-fn assert_agrees(shape: Shape, options: Options) {
-    let found = compared(shape, options).unwrap_or_else(|error| panic!("{shape:?}, {options:?}: {error}"));
+fn assert_agrees(shape: Shape, tuning: Tuning) {
+    let found = compared(shape, tuning).unwrap_or_else(|error| panic!("{shape:?}, {tuning:?}: {error}"));
     for (name, error) in found {
         let bound = if name == "output" { OF_OUTPUT } else { OF_GRADIENTS };
-        assert!(error <= bound, "{shape:?}, {options:?}: the error of {name} is {error}, and may be {bound}");
+        assert!(error <= bound, "{shape:?}, {tuning:?}: the error of {name} is {error}, and may be {bound}");
     }
 }
 
@@ -42,21 +40,21 @@ fn driver(devices: u32) -> Result<Driver> {
 }
 
 /// Returns the errors of all results.
-fn compared(shape: Shape, options: Options) -> Result<Vec<(&'static str, f64)>> {
-    errors_of_rank(&driver(1)?.device(0)?.primary_context()?, shape, options, None)
+fn compared(shape: Shape, tuning: Tuning) -> Result<Vec<(&'static str, f64)>> {
+    errors_of_rank(&driver(1)?.device(0)?.primary_context()?, shape, tuning, None)
 }
 
 /// Returns the errors of all results of a rank, which averages the gradients of parameters over its communicator.
 fn errors_of_rank(
     context: &Context,
     shape: Shape,
-    options: Options,
+    tuning: Tuning,
     communicator: Option<Communicator>,
 ) -> Result<Vec<(&'static str, f64)>> {
     let stream = context.stream()?;
     let lt = BlasLt::new(&curium_sim_libraries::cublaslt(), context)?;
     let (rank, ranks) = communicator.as_ref().map_or((0, 1), |communicator| (communicator.rank(), communicator.size()));
-    let mut block = Block::new(&lt, &stream, shape, options, &Sample::new(shape, rank))?;
+    let mut block = Block::new(&lt, &stream, shape, tuning, &Sample::new(shape, rank))?;
     if let Some(communicator) = communicator {
         block = block.with_ranks(communicator);
     }
@@ -78,8 +76,8 @@ fn errors_of_rank(
 
 #[test]
 fn output_and_gradients_agree_with_the_reference() {
-    assert_agrees(SHAPE, OPTIONS);
-    assert_agrees(Shape { is_causal: false, ..SHAPE }, OPTIONS);
+    assert_agrees(SHAPE, Tuning::Expected);
+    assert_agrees(Shape { is_causal: false, ..SHAPE }, Tuning::Expected);
 }
 
 #[test]
@@ -91,7 +89,8 @@ fn gradients_of_two_ranks_are_averaged() {
     thread::scope(|scope| {
         for (context, communicator) in contexts.iter().zip(ranks) {
             scope.spawn(move || {
-                let errors = errors_of_rank(context, SHAPE, OPTIONS, Some(communicator)).expect("it can be computed");
+                let errors =
+                    errors_of_rank(context, SHAPE, Tuning::Expected, Some(communicator)).expect("it can be computed");
                 assert_eq!(errors.len(), 14);
                 for (name, error) in errors {
                     assert!(error <= OF_GRADIENTS, "the error of {name} is {error}");
@@ -102,21 +101,12 @@ fn gradients_of_two_ranks_are_averaged() {
 }
 
 #[test]
-fn work_on_one_stream_has_the_same_results() {
-    let options = Options { is_forked: false, ..OPTIONS };
-    assert_eq!(
-        compared(SHAPE, options).expect("it can be computed"),
-        compared(SHAPE, OPTIONS).expect("it can be computed")
-    );
-}
-
-#[test]
 fn sequences_that_end_within_a_tile_agree_with_the_reference() {
     // Tiles have 128 and 64 positions; warps have bands of 16.
     for (sequence, head) in [(1, 16), (17, 32), (130, 16), (200, 64), (65, 128)] {
         for is_causal in [true, false] {
             let shape = Shape { batch: 1, sequence, width: head, heads: 1, is_causal };
-            assert_agrees(shape, OPTIONS);
+            assert_agrees(shape, Tuning::Expected);
         }
     }
 }
@@ -124,14 +114,13 @@ fn sequences_that_end_within_a_tile_agree_with_the_reference() {
 #[test]
 fn heads_of_several_samples_agree_with_the_reference() {
     for head in [32, 64] {
-        assert_agrees(Shape { batch: 3, sequence: 33, width: 2 * head, heads: 2, is_causal: true }, OPTIONS);
+        assert_agrees(Shape { batch: 3, sequence: 33, width: 2 * head, heads: 2, is_causal: true }, Tuning::Expected);
     }
 }
 
 #[test]
 fn rows_of_several_groups_of_elements_and_those_that_end_within_a_group_agree_with_the_reference() {
-    let options = Options { tuning: Tuning::Measured, ..OPTIONS };
-    assert_agrees(Shape { batch: 1, sequence: 8, width: 272, heads: 17, is_causal: true }, options);
+    assert_agrees(Shape { batch: 1, sequence: 8, width: 272, heads: 17, is_causal: true }, Tuning::Measured);
 }
 
 #[test]
@@ -143,7 +132,7 @@ fn sizes_that_the_kernels_do_not_support_are_refused() {
         (Shape { heads: 0, ..SHAPE }, "a size is 0"),
         (Shape { sequence: 0, ..SHAPE }, "a size is 0"),
     ] {
-        let error = compared(shape, OPTIONS).expect_err("the shape is not supported");
+        let error = compared(shape, Tuning::Expected).expect_err("the shape is not supported");
         assert!(error.to_string().contains(part), "{error}");
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! Without `--bench`, compares the output and all gradients with a reference on the CPU. With it, measures steps.
 //!
-//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask;
-//! `--serial` for one stream; `--tune` to measure the algorithms of the products; `--device`.
+//! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask; `--tune` to measure the algorithms
+//! of the products; `--device`.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod bench;
@@ -20,7 +20,7 @@ use curium::nccl::{self, Communicator, CommunicatorOptions, Exchange as _, Nccl,
 use curium::prelude::*;
 use half::bf16;
 
-use self::block::{Block, Options, Result, Sample, Shape, Tuning};
+use self::block::{Block, Result, Sample, Shape, Tuning};
 use self::reference::{Reference, error};
 
 /// The bound of the error of each result, relative to its largest element.
@@ -34,10 +34,7 @@ fn main() -> Result<()> {
         heads: number("--heads")?.unwrap_or(4),
         is_causal: !has("--full"),
     };
-    let options = Options {
-        is_forked: !has("--serial"),
-        tuning: if has("--tune") { Tuning::Measured } else { Tuning::Expected },
-    };
+    let tuning = if has("--tune") { Tuning::Measured } else { Tuning::Expected };
     let mut rendezvous = match Rendezvous::from_environment() {
         Ok(rendezvous) => Some(rendezvous),
         Err(nccl::Error::NoLauncher) => None,
@@ -52,14 +49,14 @@ fn main() -> Result<()> {
     let is_simulated = name.contains("Simulator");
     let library = if is_simulated { curium_sim_libraries::cublaslt() } else { CuBlasLt::load()? };
     let (lt, stream) = (BlasLt::new(&library, &context)?, context.stream()?);
-    let mut block = Block::new(&lt, &stream, shape, options, &Sample::new(shape, rank))?;
+    let mut block = Block::new(&lt, &stream, shape, tuning, &Sample::new(shape, rank))?;
     if let Some(rendezvous) = &mut rendezvous {
         let library = if is_simulated { curium_sim_libraries::nccl() } else { Nccl::load()? };
         let ranks = Communicator::exchanged(&library, &context, rendezvous, CommunicatorOptions::new())?;
         block = block.with_ranks(ranks);
     }
     if has("--bench") {
-        println!("rank {rank}: {name}, {library:?}, {shape:?}, {options:?}");
+        println!("rank {rank}: {name}, {library:?}, {shape:?}, {tuning:?}");
         return bench::run(&mut block, &context, &stream, shape);
     }
     block.capture(&context, true)?.instantiate()?.launch(&stream)?;

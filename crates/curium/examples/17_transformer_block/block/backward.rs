@@ -7,20 +7,20 @@ use super::average::average;
 use super::{Activations, Block, Gradients, Result};
 
 impl Block {
-    /// Enqueues the backward pass: the gradients of activations on `stream`, those of weights on `fork`, and the averages over the ranks
-    /// on `reducing`, all beside each other. The buffers order accesses of the streams.
-    pub(crate) fn backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
-        self.perceptron_backward(stream, fork, reducing)?;
+    /// Enqueues the backward pass on `stream`, and the averages over the ranks beside it on `reducing`. The buffers order accesses of both
+    /// streams.
+    pub(crate) fn backward(&mut self, stream: &Stream, reducing: &Stream) -> Result<()> {
+        self.perceptron_backward(stream, reducing)?;
         let Activations { qkv, context, log_sums, .. } = &self.activations;
         let Gradients { qkv: of_qkv, context: dy, deltas, .. } = &mut self.gradients;
         self.attention.backward(stream, qkv, (context, dy), log_sums, deltas, of_qkv)?;
-        self.projections_backward(stream, fork, reducing)
+        self.projections_backward(stream, reducing)
     }
 
     /// Enqueues the gradients from the output to the result of the attention.
-    fn perceptron_backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
+    fn perceptron_backward(&mut self, stream: &Stream, reducing: &Stream) -> Result<()> {
         let Self { kernels, products, parameters, parameter_gradients: of, ranks, .. } = self;
-        let [workspace, beside] = &mut self.workspaces;
+        let workspace = &mut self.workspace;
         let (plans, dy) = (&mut products.gradient, &self.output_gradient);
         let Activations { context, middle, normalized2, hidden, activated, statistics2, .. } = &self.activations;
         let results = &mut self.gradients;
@@ -29,24 +29,24 @@ impl Block {
         let (of_context, partial2) = (&mut results.context, &mut results.partial2);
 
         let operands = Operands::new(dy, activated, &mut of.down_weight).with_bias_gradient(&mut of.down_bias);
-        plans.down_weight.execute(fork, operands.with_workspace(beside))?;
+        plans.down_weight.execute(stream, operands.with_workspace(workspace))?;
         average(ranks, reducing, [&mut of.down_weight, &mut of.down_bias])?;
         let operands = Operands::new(dy, &parameters.down_weight, of_hidden).with_auxiliary(hidden);
         plans.hidden.execute(stream, operands.with_workspace(workspace))?;
 
         let operands = Operands::new(of_hidden, normalized2, &mut of.up_weight).with_bias_gradient(&mut of.up_bias);
-        plans.up_weight.execute(fork, operands.with_workspace(beside))?;
+        plans.up_weight.execute(stream, operands.with_workspace(workspace))?;
         average(ranks, reducing, [&mut of.up_weight, &mut of.up_bias])?;
         let operands = Operands::new(of_hidden, &parameters.up_weight, of_normalized2);
         plans.normalized2.execute(stream, operands.with_workspace(workspace))?;
 
         let (forward, gain) = ((middle, statistics2), &parameters.norm2_gain);
         kernels.layer_norm_backward(stream, of_normalized2, forward, gain, dy, of_middle, partial2)?;
-        kernels.sum_partial(fork, partial2, &mut of.norm2_gain, &mut of.norm2_bias)?;
+        kernels.sum_partial(stream, partial2, &mut of.norm2_gain, &mut of.norm2_bias)?;
 
         let operands = Operands::new(of_middle, context, &mut of.projection_weight);
         let operands = operands.with_bias_gradient(&mut of.projection_bias);
-        plans.projection_weight.execute(fork, operands.with_workspace(beside))?;
+        plans.projection_weight.execute(stream, operands.with_workspace(workspace))?;
         let of_norm2 = [&mut of.norm2_gain, &mut of.norm2_bias];
         average(ranks, reducing, of_norm2)?;
         average(ranks, reducing, [&mut of.projection_weight, &mut of.projection_bias])?;
@@ -55,15 +55,15 @@ impl Block {
     }
 
     /// Enqueues the gradients from queries, keys and values to the input.
-    fn projections_backward(&mut self, stream: &Stream, fork: &Stream, reducing: &Stream) -> Result<()> {
+    fn projections_backward(&mut self, stream: &Stream, reducing: &Stream) -> Result<()> {
         let Self { kernels, products, parameters, parameter_gradients: of, ranks, .. } = self;
-        let [workspace, beside] = &mut self.workspaces;
+        let workspace = &mut self.workspace;
         let plans = &mut products.gradient;
         let Activations { normalized1, statistics1, .. } = &self.activations;
         let Gradients { qkv, normalized1: of_normalized1, middle, partial1, .. } = &mut self.gradients;
 
         let operands = Operands::new(qkv, normalized1, &mut of.qkv_weight).with_bias_gradient(&mut of.qkv_bias);
-        plans.qkv_weight.execute(fork, operands.with_workspace(beside))?;
+        plans.qkv_weight.execute(stream, operands.with_workspace(workspace))?;
         average(ranks, reducing, [&mut of.qkv_weight, &mut of.qkv_bias])?;
         let operands = Operands::new(qkv, &parameters.qkv_weight, of_normalized1);
         plans.normalized1.execute(stream, operands.with_workspace(workspace))?;
@@ -71,7 +71,7 @@ impl Block {
         let (forward, gain) = ((&self.input, statistics1), &parameters.norm1_gain);
         let result = &mut self.input_gradient;
         kernels.layer_norm_backward(stream, of_normalized1, forward, gain, middle, result, partial1)?;
-        kernels.sum_partial(fork, partial1, &mut of.norm1_gain, &mut of.norm1_bias)?;
+        kernels.sum_partial(stream, partial1, &mut of.norm1_gain, &mut of.norm1_bias)?;
         average(ranks, reducing, [&mut of.norm1_gain, &mut of.norm1_bias])
     }
 }

@@ -8,7 +8,7 @@ use super::{Activations, Block, Result};
 impl Block {
     /// Enqueues the forward pass.
     pub(crate) fn forward(&mut self, stream: &Stream) -> Result<()> {
-        let Self { kernels, attention, products, parameters, workspaces: [workspace, _], .. } = self;
+        let Self { kernels, attention, products, parameters, workspace, .. } = self;
         let Activations {
             normalized1,
             qkv,

@@ -29,14 +29,6 @@ pub(crate) use self::shape::{Parameters, Shape};
 pub(crate) type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 pub(crate) type Buffer = DeviceBuffer<bf16>;
 
-/// The options of a [`Block`], which change its speed only.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
-    /// `true` if gradients of weights are computed beside those of activations.
-    pub(crate) is_forked: bool,
-    pub(crate) tuning: Tuning,
-}
-
 /// The values on the host that a step depends on.
 pub(crate) struct Sample {
     pub(crate) parameters: Parameters<Vec<bf16>>,
@@ -46,7 +38,6 @@ pub(crate) struct Sample {
 
 /// A block with all of its memory, which is allocated once.
 pub(crate) struct Block {
-    options: Options,
     kernels: Kernels,
     attention: Attention,
     products: Products,
@@ -57,8 +48,8 @@ pub(crate) struct Block {
     gradients: Gradients,
     /// The ranks that average their gradients.
     ranks: Option<Communicator>,
-    /// The workspaces of the products on the main stream, and on its fork.
-    workspaces: [DeviceBuffer<u8>; 2],
+    /// The workspace of the products.
+    workspace: DeviceBuffer<u8>,
     pub(crate) output: Buffer,
     pub(crate) input_gradient: Buffer,
     pub(crate) parameter_gradients: Parameters<Buffer>,
@@ -108,13 +99,12 @@ struct Partial {
 impl Block {
     /// Allocates the block on `stream`, chooses the algorithms of its products, and uploads the parameters, the input and the gradient of
     /// the output.
-    pub(crate) fn new(lt: &BlasLt, stream: &Stream, shape: Shape, options: Options, sample: &Sample) -> Result<Self> {
+    pub(crate) fn new(lt: &BlasLt, stream: &Stream, shape: Shape, tuning: Tuning, sample: &Sample) -> Result<Self> {
         shape.check()?;
         let kernels = Kernels::load(stream, shape)?;
-        let products = Products::new(lt, stream, shape, options.tuning)?;
+        let products = Products::new(lt, stream, shape, tuning)?;
         let elements = |count: usize| Buffer::uninit(stream, count);
         let upload = |values: &[bf16]| Buffer::from_slice(stream, values);
-        let workspace = || DeviceBuffer::<u8>::uninit(stream, products.workspace_bytes.max(1));
         let (of_input, of_hidden) = (shape.rows() * shape.width, shape.rows() * shape.hidden());
         let for_queries = || DeviceBuffer::<f32>::uninit(stream, shape.all_heads() * shape.sequence);
         let statistics = || DeviceBuffer::uninit(stream, 2 * shape.rows());
@@ -123,7 +113,6 @@ impl Block {
             Ok(Partial { gain: sums()?, bias: sums()? })
         };
         Ok(Self {
-            options,
             parameters: sample.parameters.try_map(|values| upload(values))?,
             input: upload(&sample.input)?,
             output_gradient: upload(&sample.output_gradient)?,
@@ -151,7 +140,7 @@ impl Block {
                 partial2: partial()?,
             },
             ranks: None,
-            workspaces: [workspace()?, workspace()?],
+            workspace: DeviceBuffer::uninit(stream, products.workspace_bytes.max(1))?,
             output: elements(of_input)?,
             input_gradient: elements(of_input)?,
             parameter_gradients: shape.lengths().try_map(|count| elements(*count))?,
@@ -171,10 +160,8 @@ impl Block {
         Graph::capture(context, |scope| {
             self.forward(scope)?;
             if has_backward {
-                let beside = |is_used| if is_used { scope.fork() } else { Ok(Stream::clone(scope)) };
-                let fork = beside(self.options.is_forked)?;
-                let reducing = beside(self.options.is_forked && self.ranks.is_some())?;
-                self.backward(scope, &fork, &reducing)?;
+                let reducing = if self.ranks.is_some() { scope.fork()? } else { Stream::clone(scope) };
+                self.backward(scope, &reducing)?;
             }
             Ok(())
         })
