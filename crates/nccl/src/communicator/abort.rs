@@ -37,6 +37,9 @@ impl AbortHandle {
     /// Aborts the communicator, once no call uses it. Later calls return [`Error::Aborted`](crate::Error::Aborted). Does nothing if the
     /// communicator was aborted or destroyed.
     ///
+    /// If graphs have operations of the communicator, the function returns before NCCL has released it: that happens when the last of
+    /// these graphs is dropped.
+    ///
     /// Calls on a communicator with a [timeout](super::CommunicatorOptions::with_timeout) return in time. Without a timeout, a call may
     /// wait for another rank, and `abort` waits for that call.
     ///
