@@ -1,15 +1,15 @@
 //! The network and its step.
 
-use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
+use curium_driver::{Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 
 use super::twin::Twin;
 use crate::Result;
 
 /// `c += a * b` or `c = a * b`, element by element.
-type OfTwo = SafeKernel<(&'static [f32], &'static [f32], &'static mut [f32], u32)>;
+type OfTwo = Kernel<(&'static [f32], &'static [f32], &'static mut [f32], u32)>;
 /// `y += a * x`, element by element.
-type Axpy = SafeKernel<(f32, &'static [f32], &'static mut [f32], u32)>;
+type Axpy = Kernel<(f32, &'static [f32], &'static mut [f32], u32)>;
 type Buffer = DeviceBuffer<f32>;
 
 const KERNELS: &str = include_str!("kernels.ptx");
@@ -41,12 +41,9 @@ impl Network {
         let all = |value: f32| DeviceBuffer::from_slice(stream, &[value; WIDTH as usize]);
         let layers = |count: usize, value: f32| (0..count).map(|_| all(value)).collect::<Result<Vec<_>, _>>();
         Ok(Self {
-            // SAFETY: the kernel accesses `n` elements, which is the length of all buffers here.
-            accumulate: unsafe { library.kernel("accumulate")?.declare_safe() },
-            // SAFETY: as above.
-            product: unsafe { library.kernel("product")?.declare_safe() },
-            // SAFETY: as above.
-            axpy: unsafe { library.kernel("axpy")?.declare_safe() },
+            accumulate: library.kernel("accumulate")?,
+            product: library.kernel("product")?,
+            axpy: library.kernel("axpy")?,
             targets: all(1.0)?,
             weights: layers(LAYERS, 1.0)?,
             biases: layers(LAYERS, 0.0)?,
@@ -73,10 +70,12 @@ impl Network {
             let (before, after) = self.values.split_at_mut(layer + 1);
             let (input, output) = (&before[layer], &mut after[0]);
             output.as_slice_mut().copy_from_device_on(stream, &self.biases[layer])?;
-            self.accumulate.launch(stream, config, (&self.weights[layer], input, output, WIDTH))?;
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
+            unsafe { self.accumulate.launch(stream, config, (&self.weights[layer], input, output, WIDTH)) }?;
         }
         self.slopes[LAYERS].as_slice_mut().copy_from_device_on(stream, &self.values[LAYERS])?;
-        self.axpy.launch(stream, config, (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH))
+        // SAFETY: as above.
+        unsafe { self.axpy.launch(stream, config, (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH)) }
     }
 
     fn back(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
@@ -85,10 +84,14 @@ impl Network {
             let (before, after) = self.slopes.split_at_mut(layer + 1);
             let (input, output) = (&mut before[layer], &after[0]);
             let (weights, change) = (&mut self.weights[layer], &mut self.changes[layer]);
-            self.product.launch(stream, config, (output, &*weights, input, WIDTH))?;
-            self.product.launch(aside, config, (output, &self.values[layer], &mut *change, WIDTH))?;
-            self.axpy.launch(aside, config, (-RATE, &*change, weights, WIDTH))?;
-            self.axpy.launch(aside, config, (-RATE, output, &mut self.biases[layer], WIDTH))?;
+            // SAFETY: the kernel accesses `WIDTH` elements, which is the length of all buffers here.
+            unsafe { self.product.launch(stream, config, (output, &*weights, input, WIDTH)) }?;
+            // SAFETY: as above.
+            unsafe { self.product.launch(aside, config, (output, &self.values[layer], &mut *change, WIDTH)) }?;
+            // SAFETY: as above.
+            unsafe { self.axpy.launch(aside, config, (-RATE, &*change, weights, WIDTH)) }?;
+            // SAFETY: as above.
+            unsafe { self.axpy.launch(aside, config, (-RATE, output, &mut self.biases[layer], WIDTH)) }?;
         }
         Ok(())
     }

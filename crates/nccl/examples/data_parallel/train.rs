@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use curium_blas::{Blas, CuBlas, Matrix, MatrixMut, Vector, VectorMut};
-use curium_driver::{Graph, LaunchConfig, Library, SafeKernel, Stream};
+use curium_driver::{Graph, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, Reduction};
 
@@ -73,7 +73,7 @@ const PTX: &str = r"
 }
 ";
 
-type Activation = SafeKernel<(&'static [f32], &'static mut [f32], u32)>;
+type Activation = Kernel<(&'static [f32], &'static mut [f32], u32)>;
 
 /// The part of the training data, the weights and the memory of one rank.
 struct Model {
@@ -125,10 +125,8 @@ impl Model {
         let (library, rows) = (Library::from_ptx(stream.context(), PTX)?, BATCH / ranks);
         let zeroed = |len| DeviceBuffer::<f32>::zeroed(stream, len);
         Ok(Self {
-            // SAFETY: `relu` reads `n` elements of the first memory, and writes as many of the second.
-            relu: unsafe { library.kernel("relu")?.declare_safe() },
-            // SAFETY: as above for `relu_gradient`.
-            relu_gradient: unsafe { library.kernel("relu_gradient")?.declare_safe() },
+            relu: library.kernel("relu")?,
+            relu_gradient: library.kernel("relu_gradient")?,
             rows,
             x: part(stream, rank, rows, INPUTS, |row, column| ((row * 7 + column * 3) % 11) as f32 / 11.0 - 0.5)?,
             target: part(stream, rank, rows, OUTPUTS, |row, column| ((row * 5 + column) % 7) as f32 / 7.0)?,
@@ -162,7 +160,8 @@ impl Model {
         let inputs = Matrix::row_major(&self.x, rows, INPUTS)?;
         let mut result = MatrixMut::row_major(&mut self.sums, rows, HIDDEN)?;
         blas.gemm(1.0, inputs, Matrix::row_major(&self.first, INPUTS, HIDDEN)?, 0.0, &mut result)?;
-        self.relu.launch(stream, launch, (&self.sums, &mut self.active, hidden))?;
+        // SAFETY: the kernel accesses `hidden` elements, which is the length of both buffers.
+        unsafe { self.relu.launch(stream, launch, (&self.sums, &mut self.active, hidden)) }?;
         self.difference.copy_from_device_on(stream, &self.target)?;
         let activations = Matrix::row_major(&self.active, rows, HIDDEN)?;
         let weights = Matrix::row_major(&self.second, HIDDEN, OUTPUTS)?;
@@ -177,7 +176,8 @@ impl Model {
         communicator.all_reduce_in_place(reducing, &mut self.second_gradient, Reduction::Sum)?;
         let mut result = MatrixMut::row_major(&mut self.backward, rows, HIDDEN)?;
         blas.gemm(1.0, differences, weights.transposed(), 0.0, &mut result)?;
-        self.relu_gradient.launch(stream, launch, (&self.sums, &mut self.backward, hidden))?;
+        // SAFETY: as above.
+        unsafe { self.relu_gradient.launch(stream, launch, (&self.sums, &mut self.backward, hidden)) }?;
         let gradients = Matrix::row_major(&self.backward, rows, HIDDEN)?;
         let mut result = MatrixMut::row_major(&mut self.first_gradient, INPUTS, HIDDEN)?;
         blas.gemm(1.0, inputs.transposed(), gradients, 0.0, &mut result)?;
