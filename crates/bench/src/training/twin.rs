@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use curium_driver::sys::{Api, CUdeviceptr, CUfunction, CUstream};
-use curium_driver::{Function, Stream};
+use curium_driver::{Function, Kernel, Stream};
 use curium_memory::DeviceBuffer;
 
 use super::network::{LAYERS, Network, RATE, WIDTH};
@@ -26,7 +26,7 @@ impl<'a> Twin<'a> {
     #[inline(never)]
     pub(super) fn step(&self) -> Result<()> {
         let Network { targets, weights, biases, changes, values, slopes, .. } = self.network;
-        let [accumulate, product] = [&self.network.accumulate, &self.network.product].map(|kernel| kernel.as_raw());
+        let [accumulate, product] = [&self.network.accumulate, &self.network.product].map(Kernel::as_raw);
         for layer in 0..LAYERS {
             self.copy(&values[layer + 1], &biases[layer])?;
             self.of_two(accumulate, &weights[layer], &values[layer], &values[layer + 1])?;
