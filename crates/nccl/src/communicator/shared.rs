@@ -152,17 +152,22 @@ impl Shared {
             return Ok(());
         }
         if !self.is_captured.load(Acquire) {
-            // SAFETY: the communicator is live, ended only here, and unused.
-            return entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) });
+            return self.abort_unused();
         }
         let (library, context, raw) = (self.library.clone(), self.context.clone(), AtomicPtr::new(self.raw));
         let abort = move || {
-            // SAFETY: as above.
+            // SAFETY: the communicator is live, ended only here, and unused.
             let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
             report_failed_end(aborted);
         };
         *self.aborting.lock() = Some(thread::spawn(abort));
         Ok(())
+    }
+
+    /// Aborts the communicator, which the caller has ended, and waits until NCCL has released it.
+    fn abort_unused(&self) -> Result<()> {
+        // SAFETY: the communicator is live, ended only by the caller, and unused.
+        entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })
     }
 
     /// Finishes the operations, and destroys the communicator. Does nothing if it has ended.
@@ -172,15 +177,13 @@ impl Shared {
             return Ok(());
         }
         if self.has_failed.load(Relaxed) || thread::panicking() {
-            // SAFETY: the communicator is live, ended only here, and unused.
-            return entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) });
+            return self.abort_unused();
         }
         if let Err(error) = self.finalize_within_timeout(is_finalized) {
-            // SAFETY: as above.
-            entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })?;
+            self.abort_unused()?;
             return Err(error);
         }
-        // SAFETY: as above.
+        // SAFETY: the communicator is live, ended only here, and unused.
         entered(&self.context, || unsafe { call!(self.api(), ncclCommDestroy(self.raw)) })
     }
 
