@@ -3,7 +3,7 @@
 use curium::prelude::*;
 use half::bf16;
 
-use super::kernels::expect;
+use super::kernels::{Read, Write, expect};
 use super::{Buffer, Result, Shape};
 
 const FORWARD: &str = include_str!("../../kernels/attention.ptx");
@@ -13,9 +13,6 @@ const BACKWARD: &str = include_str!("../../kernels/attention_backward.ptx");
 const THREADS: u32 = 128;
 /// The widths of a head that have kernels.
 pub(super) const HEADS: [usize; 4] = [16, 32, 64, 128];
-
-type Read<T> = &'static [T];
-type Write<T> = &'static mut [T];
 
 /// The kernels for the width of a head.
 pub(super) struct Attention {

@@ -17,8 +17,8 @@ const ELEMENTS: usize = 256;
 /// The number of blocks for each multiprocessor that sum gradients of normalizations.
 const BLOCKS: u32 = 3;
 
-type Read<T> = &'static [T];
-type Write<T> = &'static mut [T];
+pub(super) type Read<T> = &'static [T];
+pub(super) type Write<T> = &'static mut [T];
 
 /// The kernels for the width of a block.
 pub(super) struct Kernels {

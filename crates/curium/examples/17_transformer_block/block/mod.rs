@@ -150,7 +150,7 @@ impl Block {
         })
     }
 
-    /// Has the backward pass average the gradients of parameters over the ranks of `communicator`.
+    /// Sets the ranks over which the backward pass averages the gradients of parameters.
     pub(crate) fn with_ranks(self, communicator: Communicator) -> Self {
         Self { ranks: Some(communicator), ..self }
     }
