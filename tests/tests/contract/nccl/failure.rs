@@ -165,7 +165,7 @@ fn hundred_deaths_at_different_operations_hang_nobody_and_leak_nothing() {
     );
 }
 
-/// Has rank 1 stop before this operation, and expects an error of this operation and of no earlier one.
+/// Runs two ranks, of which rank 1 stops before an operation, and expects an error of this operation and of no earlier one.
 fn die_at_operation(last: usize) {
     on_ranks_with(2, with_timeout(2_000), |mut rank| {
         let mut memory = rank.buffer(&[1.0_f32; 16]);
