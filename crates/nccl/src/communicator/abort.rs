@@ -1,9 +1,14 @@
-//! Aborting a communicator from another thread.
+//! Aborting a communicator, also from another thread.
 
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Weak};
+use std::thread;
+
+use curium_driver::sys::call;
 
 use super::Communicator;
-use super::shared::Shared;
+use super::shared::{Shared, entered, report_failed_end};
 use crate::error::{ArgumentError, Result};
 use crate::group;
 
@@ -58,5 +63,34 @@ impl AbortHandle {
             Some(shared) => shared.abort(),
             None => Ok(()),
         }
+    }
+}
+
+impl Shared {
+    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended.
+    ///
+    /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
+    /// it then, until the last graph is gone.
+    pub(crate) fn abort(&self) -> Result<()> {
+        if !self.is_owned() || !self.end() {
+            return Ok(());
+        }
+        if !self.is_captured.load(Acquire) {
+            return self.abort_unused();
+        }
+        let (library, context, raw) = (self.library.clone(), self.context.clone(), AtomicPtr::new(self.raw));
+        let abort = move || {
+            // SAFETY: the communicator is live, ended only here, and unused.
+            let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
+            report_failed_end(aborted);
+        };
+        *self.aborting.lock() = Some(thread::spawn(abort));
+        Ok(())
+    }
+
+    /// Aborts the communicator, which the caller has ended, and waits until NCCL has released it.
+    pub(super) fn abort_unused(&self) -> Result<()> {
+        // SAFETY: the communicator is live, ended only by the caller, and unused.
+        entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })
     }
 }

@@ -42,9 +42,9 @@ pub(crate) struct Shared {
     /// The operations that may not have completed.
     outstanding: Mutex<Outstanding>,
     /// `true` if a graph may have operations of the communicator.
-    is_captured: AtomicBool,
+    pub(super) is_captured: AtomicBool,
     /// The thread that aborts the communicator.
-    aborting: Mutex<Option<JoinHandle<()>>>,
+    pub(super) aborting: Mutex<Option<JoinHandle<()>>>,
     /// [`LIVE`], [`FINALIZED`] or [`ENDED`].
     pub(super) stage: AtomicU8,
     /// Locked by every call that uses the communicator, and by its end. Reentrant: a group has several calls.
@@ -141,33 +141,6 @@ impl Shared {
     /// Records that a graph has operations of the communicator.
     pub(super) fn set_captured(&self) {
         self.is_captured.store(true, Release);
-    }
-
-    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended.
-    ///
-    /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
-    /// it then, until the last graph is gone.
-    pub(crate) fn abort(&self) -> Result<()> {
-        if !self.is_owned || !self.end() {
-            return Ok(());
-        }
-        if !self.is_captured.load(Acquire) {
-            return self.abort_unused();
-        }
-        let (library, context, raw) = (self.library.clone(), self.context.clone(), AtomicPtr::new(self.raw));
-        let abort = move || {
-            // SAFETY: the communicator is live, ended only here, and unused.
-            let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
-            report_failed_end(aborted);
-        };
-        *self.aborting.lock() = Some(thread::spawn(abort));
-        Ok(())
-    }
-
-    /// Aborts the communicator, which the caller has ended, and waits until NCCL has released it.
-    fn abort_unused(&self) -> Result<()> {
-        // SAFETY: the communicator is live, ended only by the caller, and unused.
-        entered(&self.context, || unsafe { call!(self.api(), ncclCommAbort(self.raw)) })
     }
 
     /// Finishes the operations, and destroys the communicator. Does nothing if it has ended.
@@ -340,7 +313,7 @@ impl Shared {
     }
 
     /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.
-    fn end(&self) -> bool {
+    pub(super) fn end(&self) -> bool {
         let ends = self.stage.swap(ENDED, AcqRel) != ENDED;
         if ends {
             drop(self.in_use.lock());
@@ -371,7 +344,7 @@ impl Drop for Shared {
 }
 
 /// Reports that a communicator could not be destroyed or aborted.
-fn report_failed_end(result: Result<()>) {
+pub(super) fn report_failed_end(result: Result<()>) {
     match result {
         Ok(()) => {}
         Err(Error::Driver(error)) => report(&error),
