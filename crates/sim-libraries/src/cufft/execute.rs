@@ -14,6 +14,7 @@ use super::{Result, code};
 /// The operands of a transform, at these positions.
 const INPUT: usize = 0;
 const OUTPUT: usize = 1;
+const WORKSPACE: usize = 2;
 
 /// Enqueues a transform.
 fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Result {
@@ -27,7 +28,7 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
     let mut operands =
         vec![transform.input.in_memory(read, input), transform.output.in_memory(Operand::write(), output)];
     if plan.workspace != 0 {
-        // As on hardware, plans that use one workspace on two streams race.
+        // As on hardware, a transform overwrites its workspace, and plans that use one workspace on two streams race.
         operands.push(Operand::write().with_run(plan.workspace as u64, transform.workspace_bytes().min(256)));
     }
     let operation = LibraryOperation::new("cufftXtExec", operands, move |operands| {
@@ -35,6 +36,9 @@ fn enqueue(plan: &Plan, input: u64, output: u64, direction: FftDirection) -> Res
         operands[OUTPUT].copy_from_slice(&result);
         if overwrites_input {
             operands[INPUT].fill(u8::MAX);
+        }
+        if let Some(workspace) = operands.get_mut(WORKSPACE) {
+            workspace.fill(u8::MAX);
         }
     });
     // SAFETY: the caller of the library guarantees the memory, as that of a kernel.

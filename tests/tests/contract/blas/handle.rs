@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use curium_blas::lt::{BlasLt, CuBlasLt};
+use curium_blas::lt::{BlasLt, CuBlasLt, Matmul, MatmulPlan, Operands, PlanOptions, TypedLayout};
 use curium_blas::sys::{cublasHandle_t, cublasLtHandle_t, cublasStatus_t};
-use curium_blas::{Blas, CuBlas};
+use curium_blas::{Blas, CuBlas, MatrixLayout};
 use curium_driver::{Graph, set_drop_observer};
+use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_tests::{copy_of, in_new_process, on_simulator};
 
@@ -67,5 +69,46 @@ fn handle_that_is_created_and_dropped_in_a_capture_is_destroyed_after_it() {
         });
         drop(graph.expect("the capture is valid"));
         assert_eq!(DESTROYED.load(Ordering::Relaxed), 1);
+    });
+}
+
+static LT_DESTROYED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn count_lt(_: cublasLtHandle_t) -> cublasStatus_t {
+    LT_DESTROYED.fetch_add(1, Ordering::Relaxed);
+    cublasStatus_t::CUBLAS_STATUS_SUCCESS
+}
+
+#[test]
+fn handle_of_cublaslt_is_destroyed_after_the_graph_that_captured_a_product() {
+    on_simulator(Config::new(), |test, _| {
+        let mut api = copy_of(curium_sim_libraries::cublaslt().api());
+        api.cublasLtDestroy = Some(count_lt);
+        // SAFETY: the functions are those of the simulated library, and one that does nothing.
+        let library = unsafe { CuBlasLt::from_api(api) }.expect("the library reports its version");
+        let (lt, stream) = (BlasLt::new(&library, &test.context()).expect("a handle can be created"), test.stream());
+        let square = TypedLayout::new::<f32>(MatrixLayout::row_major(4, 4));
+        let matmul = Matmul::new(square, square, square);
+        let mut plan = MatmulPlan::new(&lt, &matmul, PlanOptions::default()).expect("there is an algorithm");
+        let mut workspace = plan.workspace(&stream).expect("memory suffices");
+        let a = DeviceBuffer::filled(&stream, 16, 1.0_f32).expect("memory suffices");
+        let mut d = DeviceBuffer::<f32>::zeroed(&stream, 16).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| {
+            plan.execute(scope, Operands::new(&a, &a, &mut d).with_workspace(&mut workspace))
+        });
+        drop((plan, lt));
+        let graph = graph.expect("the product is captured");
+        let mut executable = graph.instantiate().expect("the graph is valid");
+        drop(graph);
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(d.to_vec().expect("it can be read"), [4.0; 16]);
+        assert_eq!(LT_DESTROYED.load(Ordering::Relaxed), 0, "the graph can be launched again");
+        drop(executable);
+        // Another thread may release what a graph keeps.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while LT_DESTROYED.load(Ordering::Relaxed) == 0 && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        assert_eq!(LT_DESTROYED.load(Ordering::Relaxed), 1);
     });
 }

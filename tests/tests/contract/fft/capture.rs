@@ -43,15 +43,24 @@ fn graph_keeps_plan_workspace_and_memory() {
         let mut output = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
         let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is valid");
         drop(input);
-        // Memory that was freed would be reused by these.
-        let other = DeviceBuffer::from_slice(&stream, &[Complex64::from(9.0); 64]).expect("memory suffices");
+        // Memory that was freed would be reused by these, of the sizes that a workspace may have.
+        let reused = |size: usize| DeviceBuffer::filled(&stream, size, 9_u8).expect("memory suffices");
+        let others: Vec<_> = (4..16).map(|shift| 1 << shift).flat_map(|size| [reused(size), reused(size)]).collect();
         let mut other_plan: Plan<Complex64, Complex64> = plan(&stream, &Shape::new([64]));
+        let other_input = DeviceBuffer::from_slice(&stream, &[Complex64::from(9.0); 64]).expect("memory suffices");
         let mut other_output = DeviceBuffer::<Complex64>::zeroed(&stream, 64).expect("memory suffices");
-        other_plan.forward(&other, &mut other_output).expect("the memory fits");
+        other_plan.forward(&other_input, &mut other_output).expect("the memory fits");
         for _ in 0..2 {
             executable.launch(&stream).expect("everything lives");
         }
         assert_eq!(output.to_vec().expect("it can be read")[0], Complex64::from(4.0));
+        for other in others {
+            assert_eq!(
+                other.to_vec().expect("it can be read"),
+                vec![9; other.len()],
+                "the transform writes its workspace"
+            );
+        }
     });
 }
 

@@ -95,6 +95,6 @@ fn convert<S: Source + Lane<Raw: InFile>>(wide: bool) -> Handler {
     if wide {
         binary(|a: S, mode: Conversion| mode.apply(a.number()))
     } else {
-        binary(|a: S, mode: Conversion| u32::truncate(mode.apply(a.number())))
+        binary(|a: S, mode: Conversion| mode.apply(a.number()) as u32)
     }
 }
