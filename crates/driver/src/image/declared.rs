@@ -72,10 +72,12 @@ mod tests {
 
     #[test]
     fn damaged_cubin_is_read_without_panic() {
-        for length in 0..CUBIN.len() {
+        // Miri takes minutes for every position.
+        let step = if cfg!(miri) { 101 } else { 1 };
+        for length in (0..CUBIN.len()).step_by(step) {
             drop(symbols(&CUBIN[..length]));
         }
-        for position in 0..CUBIN.len() {
+        for position in (0..CUBIN.len()).step_by(step) {
             let mut damaged = CUBIN.to_vec();
             damaged[position] = 0xff;
             drop(symbols(&damaged));

@@ -2,10 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use curium_driver::Argument;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, call};
-use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer};
+use curium_memory::{AsDeviceSlice, AsDeviceSliceMut};
 use num_complex::Complex;
 
 use super::Plan;
@@ -189,15 +188,11 @@ impl<I, O> Plan<I, O> {
         mut output: Option<&mut dyn Operand>,
     ) -> Result<()> {
         self.stream.expect_captured(operation, "create the plan on the capture scope")?;
-        let Self { handle, stream, workspace, .. } = self;
+        let Self { handle, stream, .. } = self;
         let mut guard = AccessGuard::new(stream)?;
         guard.keep(handle);
-        let mut workspace = workspace.as_mut().map(DeviceBuffer::as_slice_mut);
-        if let Some(workspace) = &mut workspace {
-            // SAFETY: `launched` follows the call.
-            unsafe { Argument::<&mut [u8]>::bind(workspace, &mut guard) }?;
-        }
-        // SAFETY: as above.
+        // The workspace is not bound: it is used, and freed, on the stream of the plan only, and belongs to the graph of a capture.
+        // SAFETY: `launched` follows the call.
         let from = unsafe { input.bind(&mut guard) }?;
         let to = match &mut output {
             // SAFETY: as above.
@@ -208,11 +203,7 @@ impl<I, O> Plan<I, O> {
         // SAFETY: the plan is live, its context is current, and the memory has the lengths that its layout needs.
         let called = handle.entered(|| unsafe { call!(api, cufftXtExec(raw, from, to, direction)) });
         // A failure may come after some work was enqueued.
-        if let Some(workspace) = &mut workspace {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { Argument::<&mut [u8]>::launched(workspace, &mut guard) };
-        }
-        // SAFETY: as above.
+        // SAFETY: `bind` succeeded with this guard.
         unsafe { input.launched(&mut guard) };
         if let Some(output) = output {
             // SAFETY: as above.

@@ -41,8 +41,13 @@ fn graph_keeps_plan_workspace_and_memory() {
         let stream = test.stream();
         let input = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4]).expect("memory suffices");
         let mut output = DeviceBuffer::<Complex64>::zeroed(&stream, 4).expect("memory suffices");
-        let mut executable = captured(test, &input, &mut output).instantiate().expect("the graph is valid");
-        drop(input);
+        let mut plan_after_the_capture = None;
+        let graph = Graph::capture(&test.context(), |scope| {
+            let made = Plan::<Complex64, Complex64>::new(&cufft(), scope, &Shape::new([4]))?;
+            plan_after_the_capture.insert(made).forward(&input, &mut output)
+        });
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is valid");
+        drop((input, plan_after_the_capture));
         // Memory that was freed would be reused by these, of the sizes that a workspace may have.
         let reused = |size: usize| DeviceBuffer::filled(&stream, size, 9_u8).expect("memory suffices");
         let others: Vec<_> = (4..16).map(|shift| 1 << shift).flat_map(|size| [reused(size), reused(size)]).collect();

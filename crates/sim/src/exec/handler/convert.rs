@@ -4,7 +4,7 @@ use super::{binary, unary};
 use crate::exec::convert::{Conversion, Floating, Source, double_of_single, single_of_double};
 use crate::exec::float::canonical;
 use crate::exec::frame::InFile;
-use crate::exec::lane::{Lane, Raw};
+use crate::exec::lane::Lane;
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Rounding as Written, ScalarClass, ScalarType};
