@@ -273,3 +273,16 @@ fn argument_list_is_compared_with_the_ptx_on_older_drivers() {
         assert!(error.to_string().contains("has 4 parameters"), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{ArgumentList, LaunchConfig};
+
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[("ArgumentList::check and ArgumentList::launch_with", |fixture| {
+        let kernel = fixture.library.untyped_kernel("fill")?;
+        let arguments = ArgumentList::new().write(&mut fixture.buffer).value(6_u32).value(LEN as u32);
+        // SAFETY: `fill` writes exactly the words of the buffer.
+        made(unsafe { kernel.launch(&fixture.other, LaunchConfig::for_elements(LEN as u32), arguments) }?)
+    })];
+}

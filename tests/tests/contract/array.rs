@@ -292,3 +292,117 @@ fn array_that_the_driver_does_not_destroy_is_given_back() {
         assert!(error.expect_err("the copy fails").to_string().contains("1 × u8"));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Result, Stream};
+    use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, MipmappedArray};
+
+    use crate::operations::{Fixture, LEN, Made, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Array::new", |fixture| made(array(fixture)?)),
+        ("Array::copy_from_slice", |fixture| keep(fixture, |array, _| array.copy_from_slice(&[1; LEN]))),
+        ("Array::to_vec", |fixture| keep(fixture, |array, _| array.to_vec().map(|_| ()))),
+        ("Array::copy_from_device", |fixture| {
+            keep(fixture, |array, fixture| array.copy_from_device(ArrayRegion::whole(SHAPE), &fixture.buffer))
+        }),
+        ("Array::copy_to_device", |fixture| {
+            keep(fixture, |array, fixture| array.copy_to_device(ArrayRegion::whole(SHAPE), &mut fixture.target))
+        }),
+        ("Array::from_slice", |fixture| {
+            made(Array::from_slice(&fixture.stream, &[1_u32; LEN], SHAPE, ArrayFlags::empty())?)
+        }),
+        ("Array::copy_to_slice", |fixture| keep(fixture, |array, _| array.copy_to_slice(&mut [0; LEN]))),
+        ("Array::copy_region_from_slice", |fixture| {
+            keep(fixture, |array, _| array.copy_region_from_slice(ArrayRegion::whole(SHAPE), &[1; LEN]))
+        }),
+        ("Array::copy_region_to_slice", |fixture| {
+            keep(fixture, |array, _| array.copy_region_to_slice(ArrayRegion::whole(SHAPE), &mut [0; LEN]))
+        }),
+        ("Array::copy_from_array", |fixture| {
+            let source = array(fixture)?;
+            let target = array(fixture)?;
+            target.copy_from_array([0; 3], &source, ArrayRegion::whole(SHAPE))?;
+            made((source, target))
+        }),
+        ("Array::close", |fixture| array(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("MipmappedArray::new", |fixture| made(levels(fixture)?)),
+        ("MipmappedArray::level", |fixture| made(levels(fixture)?.level(1)?)),
+        ("MipmappedArray::close", |fixture| levels(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Array::copy_from_slice_on", |fixture| {
+            keep_on(fixture, |array, stream, _| array.copy_from_slice_on(stream, &[1; LEN]))
+        }),
+        ("Array::copy_to_slice_on", |fixture| {
+            keep_on(fixture, |array, stream, _| array.copy_to_slice_on(stream, &mut [0; LEN]))
+        }),
+        ("Array::to_vec_on", |fixture| keep_on(fixture, |array, stream, _| array.to_vec_on(stream).map(drop))),
+        ("Array::copy_region_from_slice_on", |fixture| {
+            keep_on(fixture, |array, stream, _| {
+                array.copy_region_from_slice_on(stream, ArrayRegion::whole(SHAPE), &[1; LEN])
+            })
+        }),
+        ("Array::copy_region_to_slice_on", |fixture| {
+            keep_on(fixture, |array, stream, _| {
+                array.copy_region_to_slice_on(stream, ArrayRegion::whole(SHAPE), &mut [0; LEN])
+            })
+        }),
+        ("Array::copy_from_device_on", |fixture| {
+            keep_on(fixture, |array, stream, fixture| {
+                array.copy_from_device_on(stream, ArrayRegion::whole(SHAPE), &fixture.buffer)
+            })
+        }),
+        ("Array::copy_to_device_on", |fixture| {
+            keep_on(fixture, |array, stream, fixture| {
+                array.copy_to_device_on(stream, ArrayRegion::whole(SHAPE), &mut fixture.target)
+            })
+        }),
+        ("Array::copy_from_array_on", |fixture| {
+            let source = array(fixture)?;
+            let target = array(fixture)?;
+            target.copy_from_array_on(&fixture.other, [0; 3], &source, ArrayRegion::whole(SHAPE))?;
+            made((source, target))
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Array::memory_requirements", |fixture| made(array(fixture)?.memory_requirements(&fixture.device)?)),
+        ("Array::sparse_properties", |fixture| made(array(fixture)?.sparse_properties()?)),
+        ("Array::map_tiles", |fixture| {
+            // SAFETY: the driver rejects the call and maps nothing.
+            made(unsafe { array(fixture)?.map_tiles(&fixture.stream, &[]) }?)
+        }),
+        ("MipmappedArray::memory_requirements", |fixture| made(levels(fixture)?.memory_requirements(&fixture.device)?)),
+        ("MipmappedArray::sparse_properties", |fixture| made(levels(fixture)?.sparse_properties()?)),
+        ("MipmappedArray::map_tiles", |fixture| {
+            // SAFETY: the driver rejects the call and maps nothing.
+            made(unsafe { levels(fixture)?.map_tiles(&fixture.stream, &[]) }?)
+        }),
+    ];
+
+    pub(crate) fn array(fixture: &Fixture) -> Result<Array<u32>> {
+        Array::new(&fixture.stream, SHAPE, ArrayFlags::SURFACE)
+    }
+
+    pub(crate) fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
+        MipmappedArray::new(&fixture.stream, ArrayShape::new_2d(4, 4), 2, ArrayFlags::empty())
+    }
+
+    /// Performs an operation on an array, which is returned to be dropped later.
+    fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture) -> Result<()>) -> Result<Made> {
+        let array = array(fixture)?;
+        operation(&array, fixture)?;
+        made(array)
+    }
+
+    const SHAPE: ArrayShape = ArrayShape::new_2d(4, LEN / 4);
+
+    /// Performs an operation on an array on a stream other than its own.
+    fn keep_on(
+        fixture: &mut Fixture,
+        operation: impl FnOnce(&Array<u32>, &Stream, &mut Fixture) -> Result<()>,
+    ) -> Result<Made> {
+        let (array, stream) = (array(fixture)?, fixture.other.clone());
+        operation(&array, &stream, fixture)?;
+        made(array)
+    }
+}

@@ -63,3 +63,17 @@ fn attribute_of_a_newer_cuda_is_refused_by_an_older_driver() {
         assert!(error.to_string().contains("LOCALITY_DOMAIN_COUNT"), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::DeviceAttribute;
+    use curium_sys::CUdevice_attribute;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::attribute", |fixture| {
+            made(fixture.device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?)
+        }),
+        ("Device::attribute, typed", |fixture| made(fixture.device.attribute(DeviceAttribute::WARP_SIZE)?)),
+    ];
+}

@@ -128,3 +128,42 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
         drop(graph.expect("the capture ends"));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Result;
+    use curium_memory::{BorrowedBuffer, Mapping, MemoryAccess};
+
+    use crate::operations::{Fixture, LEN, Operation, boxed, made, pass};
+    use crate::virtual_memory::operations::map;
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("BorrowedBuffer::to_vec_on", |fixture| {
+            let buffer = foreign(fixture)?;
+            buffer.to_vec_on(&fixture.other)?;
+            made(buffer)
+        }),
+        ("BorrowedBuffer::to_vec", |fixture| {
+            let buffer = foreign(fixture)?;
+            buffer.to_vec()?;
+            made(buffer)
+        }),
+        ("BorrowedBuffer::into_owner", |fixture| {
+            foreign(fixture)?.into_owner().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("BorrowedBuffer::bind", |fixture| {
+            let mut buffer = foreign(fixture)?;
+            pass::<&mut [u32]>(&fixture.other, &mut buffer)?;
+            made(buffer)
+        }),
+    ];
+
+    /// Returns a buffer of words in a mapping.
+    fn foreign(fixture: &Fixture) -> Result<BorrowedBuffer<u32, Mapping>> {
+        let mapping = map(fixture)?;
+        mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
+        // SAFETY: the mapping has this many words, is accessible to the device, and is not used elsewhere.
+        let mut buffer = unsafe { BorrowedBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping) }?;
+        buffer.as_slice_mut().fill(3)?;
+        Ok(buffer)
+    }
+}

@@ -398,3 +398,50 @@ fn segments_as_large_as_the_address_space_are_as_large_as_possible() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Result;
+    use curium_memory::{CachingOptions, CachingResource, Resource, SyncAlloc};
+
+    use crate::operations::{Fixture, Operation, allocate, allocate_and_free, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("CachingResource::new", |fixture| made(CachingResource::new(&fixture.context)?)),
+        ("CachingResource::with_upstream", |fixture| {
+            made(CachingResource::with_upstream(&fixture.context, &CachingOptions::new(), SyncAlloc)?)
+        }),
+        ("CachingResource::private_pool", |fixture| {
+            let resource = caching(fixture)?;
+            made((resource.private_pool()?, resource))
+        }),
+        ("CachingResource::allocate", |fixture| allocate(fixture, caching(fixture)?)),
+        ("CachingResource::synchronize", |fixture| {
+            let resource = caching(fixture)?;
+            resource.synchronize(&fixture.stream)?;
+            made(resource)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("CachingResource::with_options", |fixture| {
+            made(CachingResource::with_options(&fixture.context, &CachingOptions::default())?)
+        }),
+        ("CachingResource::deallocate", |fixture| allocate_and_free(fixture, CachingResource::new(&fixture.context)?)),
+        ("CachingResource::purge and CachingResource::trim", |fixture| {
+            let resource = CachingResource::new(&fixture.context)?;
+            let pointer = resource.allocate(&fixture.stream, 64, 8)?;
+            // SAFETY: the memory was just allocated here and is not in use.
+            unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
+            resource.purge()?;
+            resource.trim(&fixture.stream, 0)?;
+            made(resource)
+        }),
+    ];
+
+    #[cfg(not(miri))]
+    fn caching(fixture: &Fixture) -> Result<CachingResource> {
+        // Segments of exactly the required size: the cache retries with that size after a larger one fails.
+        let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);
+        CachingResource::with_options(&fixture.context, &options)
+    }
+}

@@ -281,3 +281,66 @@ fn work_that_cannot_be_captured_is_run_as_it_is() {
         assert_eq!(replays.counts().ran, 2);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Graph, GraphCache, GraphCacheOutcome, GraphExec, Result};
+    use curium_memory::DeviceBuffer;
+
+    use crate::operations::{Fixture, LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::capture", |fixture| made(captured(fixture)?)),
+        ("CaptureScope::fork", |fixture| {
+            let Fixture { context, buffer, target, .. } = fixture;
+            made(Graph::capture(context, |scope| {
+                let branch = scope.fork()?;
+                buffer.as_slice_mut().fill_on(&branch, 3)?;
+                target.as_slice_mut().copy_from_device_on(scope, buffer)
+            })?)
+        }),
+        ("CaptureScope::join", |fixture| {
+            made(Graph::capture(&fixture.context, |scope| {
+                let branch = scope.fork()?;
+                drop(DeviceBuffer::<u32>::zeroed(&branch, LEN)?);
+                scope.join(&branch)
+            })?)
+        }),
+        ("CaptureScope::add_host", |fixture| {
+            made(Graph::capture(&fixture.context, |scope| scope.add_host(scope, || {}))?)
+        }),
+        ("Stream::capture_number", |fixture| {
+            made(Graph::capture(&fixture.context, |scope| scope.capture_number().map(drop))?)
+        }),
+        ("Graph::capture, of a slice", |fixture| {
+            let target = &mut fixture.target;
+            made(Graph::capture(&fixture.context, |scope| {
+                target.as_slice_mut().copy_from_device_on(scope, &DeviceBuffer::from_slice(scope, &[1; LEN])?)
+            })?)
+        }),
+        ("GraphCache::run", |fixture| {
+            let Fixture { stream, buffer, .. } = fixture;
+            let mut replays = GraphCache::new();
+            for value in [1, 1, 2] {
+                let replayed = replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
+                // Work that cannot be captured runs directly, and the result contains the reason.
+                if let GraphCacheOutcome::Ran(Some(error)) = replayed {
+                    return Err(error);
+                }
+            }
+            stream.synchronize()?;
+            made(replays)
+        }),
+        ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
+    ];
+
+    /// Returns a graph that writes the fixture's buffer and its mapped memory.
+    pub(crate) fn captured(fixture: &mut Fixture) -> Result<GraphExec> {
+        let Fixture { context, buffer, mapped, unified, .. } = fixture;
+        let graph = Graph::capture(context, |scope| {
+            buffer.as_slice_mut().fill_on(scope, 3)?;
+            mapped.as_slice_mut().fill_on(scope, 4)?;
+            unified.as_slice_mut().fill_on(scope, 5)
+        })?;
+        graph.instantiate()
+    }
+}

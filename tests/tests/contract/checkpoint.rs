@@ -43,3 +43,16 @@ fn is_checkpointed(peer: &mut Peer) {
         peer.send(&buffer.to_vec().expect("the buffer is where it was"));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{CheckpointProcess, ProcessState};
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("CheckpointProcess::running", |fixture| made(CheckpointProcess::running(&fixture.driver, 1)?)),
+        ("CheckpointProcess::locked", |fixture| made(CheckpointProcess::locked(&fixture.driver, 1)?)),
+        ("CheckpointProcess::checkpointed", |fixture| made(CheckpointProcess::checkpointed(&fixture.driver, 1)?)),
+        ("ProcessState::of", |fixture| made(ProcessState::of(&fixture.driver, 1)?)),
+    ];
+}

@@ -118,3 +118,16 @@ fn context_is_used_from_many_threads_at_once() {
         });
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Context::stream", |fixture| made(fixture.context.stream()?)),
+        ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
+        ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
+        ("Context::close", |fixture| {
+            fixture.device.primary_context()?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+    ];
+}

@@ -182,3 +182,19 @@ fn observer_of_calls_does_not_change_the_current_context() {
         }
     }
 }
+
+pub(crate) mod operations {
+    use curium_driver::Context;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Context::is_current", |fixture| made(fixture.context.is_current()?)),
+        ("Context::current_raw", |fixture| made(Context::current_raw(&fixture.driver)?)),
+        ("Context::current", |fixture| {
+            // SAFETY: the current context outlives the operation.
+            made(unsafe { Context::current(&fixture.driver) }?)
+        }),
+        ("Context::scoped", |fixture| made(fixture.context.scoped(|| ())?)),
+    ];
+}

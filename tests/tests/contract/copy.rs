@@ -398,3 +398,109 @@ fn views_of_different_drivers_are_not_copied() {
         });
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Result;
+    use curium_memory::copy::{self, CopyBatch, CopyOptions};
+    use curium_memory::{
+        Extent, HostPitchedSlice, HostPitchedSliceMut, PinnedBuffer, PinnedFlags, Pitch, PitchedSlice,
+    };
+
+    use crate::array::operations::array;
+    use crate::operations::{Fixture, LEN, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("CopyBatch::copy_to_array and CopyBatch::copy_from_array", |fixture| {
+            let array = array(fixture)?;
+            let (extent, pitch) = (Extent::new_2d(2, 1), Pitch::from_row_len::<u32>(2));
+            let from = fixture.buffer.as_slice().pitched(extent, pitch)?;
+            let to = fixture.target.as_slice_mut().pitched(extent, pitch)?;
+            let batch = CopyBatch::new().copy_to_array(&array, [0; 3], from)?.copy_from_array(to, &array, [2, 0, 0])?;
+            batch.enqueue(&fixture.stream)?;
+            made(array)
+        }),
+        ("PitchedSlice::copy_to_host", |fixture| {
+            let mut values = [0; LEN];
+            made(square(fixture)?.copy_to_host(&mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::copy_from", |fixture| {
+            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+            made(target.copy_from(&fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::copy_from_on", |fixture| {
+            let extent = Extent::new_3d(2, 2, 2);
+            let pitch = Pitch::tight::<u32>(extent);
+            let mut target = fixture.target.as_slice_mut().pitched(extent, pitch)?;
+            made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().pitched(extent, pitch)?)?)
+        }),
+        ("PitchedSliceMut::copy_from_with", |fixture| {
+            let options = CopyOptions::new().with_prefer_overlap(true);
+            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+            made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?, options)?)
+        }),
+        ("PitchedSliceMut::copy_from_host", |fixture| {
+            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+            made(target.copy_from_host(&HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(4)?)),
+        ("pending::upload", |fixture| {
+            let pinned = pinned(fixture)?;
+            copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|returned| returned.error).map(boxed)
+        }),
+        ("pending::download", |fixture| {
+            let pinned = pinned(fixture)?;
+            copy::download(&fixture.other, &fixture.buffer, pinned).map_err(|returned| returned.error).map(boxed)
+        }),
+        ("scope::copy_scope and CopyScope::upload and CopyScope::download", |fixture| {
+            let (source, mut target) = ([1; LEN], [0; LEN]);
+            made(copy::copy_scope(&fixture.other, |scope| {
+                scope.upload(&source, &mut fixture.buffer)?;
+                scope.download(&fixture.buffer, &mut target)
+            })?)
+        }),
+        ("CopyBatch::enqueue", |fixture| {
+            let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
+            let (extent, pitch) = (Extent::new_2d(2, 2), Pitch::from_row_len::<u32>(3));
+            let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
+            let batch =
+                batch.copy_pitched(high.pitched(extent, pitch)?, fixture.buffer.as_slice().pitched(extent, pitch)?)?;
+            made(batch.enqueue(&fixture.stream)?)
+        }),
+        ("Pending::wait", |fixture| {
+            let pinned = pinned(fixture)?;
+            let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer)?;
+            pending.wait().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Pending::is_finished", |fixture| {
+            let pinned = pinned(fixture)?;
+            let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer)?;
+            let finished = pending.is_finished();
+            pending.wait()?;
+            made(finished?)
+        }),
+        ("PitchedSlice::copy_to_host_on", |fixture| {
+            let mut values = [0; LEN];
+            let grid = fixture.buffer.as_slice().pitched(SQUARE, TIGHT)?;
+            made(grid.copy_to_host_on(&fixture.other, &mut HostPitchedSliceMut::new(&mut values, SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::copy_from_host_on", |fixture| {
+            let mut target = fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?;
+            made(target.copy_from_host_on(&fixture.stream, &HostPitchedSlice::new(&[1; LEN], SQUARE, TIGHT)?)?)
+        }),
+        ("PitchedSliceMut::fill_on", |fixture| {
+            made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill_on(&fixture.stream, 4)?)
+        }),
+    ];
+
+    fn square(fixture: &Fixture) -> Result<PitchedSlice<'_, u32>> {
+        fixture.buffer.as_slice().pitched(SQUARE, TIGHT)
+    }
+
+    const SQUARE: Extent = Extent::new_2d(4, 4);
+
+    const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
+
+    fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
+        PinnedBuffer::from_slice(&fixture.context, &[5; LEN], PinnedFlags::empty())
+    }
+}

@@ -1,5 +1,5 @@
-//! Every public function of the driver and memory crates that may call the driver is in the list `operations`, so that
-//! the tests over all operations include it. Exceptions are listed here with their reasons.
+//! Every public function of the driver and memory crates that may call the driver is in the list of operations of a
+//! contract test file, so that the tests over all operations include it. Exceptions are listed here with their reasons.
 #![cfg(not(miri))]
 
 mod interface;
@@ -193,7 +193,7 @@ fn every_public_function_that_may_call_the_driver_is_an_operation() {
     let unknown: Vec<_> = done.difference(&public).collect();
     assert!(
         missing.is_empty() && stale.is_empty() && unknown.is_empty(),
-        "public functions that are neither operations nor exempt: {missing:#?}\n\
+        "public functions that are neither in the list `operations` of a contract test file nor exempt: {missing:#?}\n\
          exemptions that are not needed: {stale:#?}\n\
          operations on functions that are not public: {unknown:#?}"
     );

@@ -308,3 +308,49 @@ fn auto_scheduling_is_no_scheduling_flag() {
         assert!((flags & scheduling).is_empty() && ContextFlags::AUTO.is_empty(), "{flags:?}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{
+        CacheConfig, Context, ContextFlags, ContextOptions, RawContext, RdmaScope, SharedMemoryConfig,
+    };
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::create_context", |fixture| made(fixture.device.create_context(ContextOptions::new())?)),
+        ("Context::id", |fixture| made(fixture.context.id()?)),
+        ("Context::api_version", |fixture| made(fixture.context.api_version()?)),
+        ("Context::flags", |fixture| made(fixture.context.flags()?)),
+        ("Context::set_flags", |fixture| made(fixture.context.set_flags(ContextFlags::empty())?)),
+        ("Context::cache_config", |fixture| made(fixture.context.cache_config()?)),
+        ("Context::set_cache_config", |fixture| made(fixture.context.set_cache_config(CacheConfig::NoPreference)?)),
+        ("Context::shared_memory_config", |fixture| made(fixture.context.shared_memory_config()?)),
+        ("Context::set_shared_memory_config", |fixture| {
+            made(fixture.context.set_shared_memory_config(SharedMemoryConfig::Default)?)
+        }),
+        ("Context::stream_priorities", |fixture| made(fixture.context.stream_priorities()?)),
+        ("Context::affinity", |fixture| made(fixture.context.affinity()?)),
+        ("Context::reset_persisting_l2", |fixture| made(fixture.context.reset_persisting_l2()?)),
+        ("Context::flush_rdma_writes", |fixture| made(fixture.context.flush_rdma_writes(RdmaScope::Owner)?)),
+        ("Context::from_raw", |fixture| {
+            let raw = RawContext::Borrowed(fixture.context.as_raw());
+            // SAFETY: the fixture keeps the context.
+            made(unsafe { Context::from_raw(&fixture.driver, raw) }?)
+        }),
+        ("Context::into_raw", |fixture| {
+            let raw = fixture.device.create_context(ContextOptions::new())?.into_raw().expect("nobody else has it");
+            // SAFETY: `into_raw` released ownership of the context, and it has no other owner.
+            let taken = unsafe { Context::from_raw(&fixture.driver, raw) };
+            if taken.is_err() {
+                // SAFETY: the failed attempt did not change the context.
+                drop(unsafe { Context::from_raw(&fixture.driver, raw) });
+            }
+            made(taken?)
+        }),
+        ("Context::from_raw_with_owner", |fixture| {
+            let owner = fixture.context.clone();
+            // SAFETY: `owner` is the context.
+            made(unsafe { Context::from_raw_with_owner(&fixture.driver, owner.as_raw(), owner) }?)
+        }),
+    ];
+}

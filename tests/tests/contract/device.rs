@@ -55,3 +55,15 @@ fn unknown_attribute_is_an_error_that_names_it() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::name", |fixture| made(fixture.device.name()?)),
+        ("Device::uuid", |fixture| made(fixture.device.uuid()?)),
+        ("Device::pci_bus_id", |fixture| made(fixture.device.pci_bus_id()?)),
+        ("Device::total_memory", |fixture| made(fixture.device.total_memory()?)),
+        ("Device::compute_capability", |fixture| made(fixture.device.compute_capability()?)),
+    ];
+}

@@ -279,3 +279,61 @@ fn buffers_are_made_and_dropped_on_any_thread() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::{DeviceBuffer, StreamOrdered};
+    use curium_tests::stream_work;
+
+    use crate::operations::{LEN, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("DeviceBuffer::uninit", |fixture| made(DeviceBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
+        ("DeviceBuffer::zeroed", |fixture| made(DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+        ("DeviceBuffer::from_slice", |fixture| made(DeviceBuffer::from_slice(&fixture.stream, &[3_u32; LEN])?)),
+        ("DeviceBuffer::copy_from_slice", |fixture| made(fixture.buffer.copy_from_slice(&[4; LEN])?)),
+        ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
+        ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
+        ("DeviceBuffer::copy_from_device", |fixture| made(fixture.target.copy_from_device(&fixture.buffer)?)),
+        ("DeviceBuffer::bind and DeviceBuffer::launched", |fixture| {
+            made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
+        }),
+        ("DeviceBuffer::close", |fixture| {
+            let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+            buffer.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("DeviceBuffer::filled", |fixture| made(DeviceBuffer::filled(&fixture.stream, LEN, 3_u32)?)),
+        ("DeviceBuffer::uninit_in", |fixture| {
+            made(DeviceBuffer::<u32>::uninit_in(&fixture.stream, LEN, StreamOrdered)?)
+        }),
+        ("DeviceBuffer::zeroed_in", |fixture| {
+            made(DeviceBuffer::<u32>::zeroed_in(&fixture.stream, LEN, StreamOrdered)?)
+        }),
+        ("DeviceBuffer::filled_in", |fixture| {
+            made(DeviceBuffer::filled_in(&fixture.stream, LEN, 0x0001_0002_0003_u64, StreamOrdered)?)
+        }),
+        ("DeviceBuffer::from_slice_in", |fixture| {
+            made(DeviceBuffer::from_slice_in(&fixture.stream, &[1_u8; LEN], StreamOrdered)?)
+        }),
+        ("DeviceBuffer::maybe_uninit", |fixture| made(DeviceBuffer::<bool>::maybe_uninit(&fixture.stream, LEN)?)),
+        ("DeviceBuffer::try_clone", |fixture| made(fixture.buffer.try_clone()?)),
+        ("DeviceBuffer::maybe_uninit_in", |fixture| {
+            made(DeviceBuffer::<bool>::maybe_uninit_in(&fixture.stream, LEN, StreamOrdered)?)
+        }),
+        ("DeviceBuffer::into_raw and DeviceBuffer::from_raw", |fixture| {
+            let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+            let (pointer, resource) = buffer.into_raw()?;
+            // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
+            made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
+        }),
+        ("DeviceBuffer::copy_from_slice_on", |fixture| {
+            made(fixture.buffer.copy_from_slice_on(&fixture.other, &[4; LEN])?)
+        }),
+        ("DeviceBuffer::copy_to_slice_on", |fixture| {
+            made(fixture.buffer.copy_to_slice_on(&fixture.other, &mut [0; LEN])?)
+        }),
+        ("DeviceBuffer::to_vec_on", |fixture| made(fixture.buffer.to_vec_on(&fixture.other)?)),
+        ("DeviceBuffer::copy_from_device_on", |fixture| {
+            made(fixture.target.copy_from_device_on(&fixture.stream, &fixture.buffer)?)
+        }),
+    ];
+}

@@ -88,3 +88,22 @@ fn affinity_needs_the_multi_process_service() {
         assert!(uses_cuda() || !supported);
     });
 }
+
+pub(crate) mod operations {
+    use curium_sys::CUarray_format;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Driver::device_by_pci_bus_id", |fixture| {
+            made(fixture.driver.device_by_pci_bus_id(&fixture.device.pci_bus_id()?)?)
+        }),
+        ("Driver::device_by_uuid", |fixture| made(fixture.driver.device_by_uuid(fixture.device.uuid()?)?)),
+        ("Device::supports_affinity", |fixture| made(fixture.device.supports_affinity()?)),
+        ("Device::linear_texture_width", |fixture| {
+            made(fixture.device.linear_texture_width(CUarray_format::CU_AD_FORMAT_FLOAT, 1)?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Device::luid", |fixture| made(fixture.device.luid()?))];
+}

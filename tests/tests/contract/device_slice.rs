@@ -353,3 +353,68 @@ fn wait_that_fails_once_is_made_up_for_before_a_slice_is_given_back() {
         assert_eq!(target, (0..1024).collect::<Vec<_>>(), "the copy was still under way");
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::copy::CopyOptions;
+    use curium_memory::{DeviceBox, StreamOrdered};
+
+    use crate::operations::{LEN, Operation, boxed, made, pass};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("DeviceBox::new", |fixture| made(DeviceBox::new(&fixture.stream, 1_u32)?)),
+        ("DeviceBox::new_in", |fixture| made(DeviceBox::new_in(&fixture.stream, 1_u32, StreamOrdered)?)),
+        ("DeviceBox::zeroed", |fixture| made(DeviceBox::<u32>::zeroed(&fixture.stream)?)),
+        ("DeviceBox::get", |fixture| made(fixture.value.get()?)),
+        ("DeviceBox::set", |fixture| made(fixture.value.set(2)?)),
+        ("DeviceBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.value)),
+        ("DeviceBox::close", |fixture| {
+            DeviceBox::<u32>::zeroed(&fixture.stream)?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("DeviceSlice::copy_to_slice", |fixture| made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)),
+        ("DeviceSlice::to_vec", |fixture| made(fixture.buffer.slice(1..3)?.to_vec()?)),
+        ("DeviceSlice::bind and DeviceSlice::launched", |fixture| {
+            pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())
+        }),
+        ("DeviceSliceMut::copy_from_slice", |fixture| made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)),
+        ("DeviceSliceMut::copy_to_slice", |fixture| made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)),
+        ("DeviceSliceMut::to_vec", |fixture| made(fixture.buffer.as_slice_mut().to_vec()?)),
+        ("DeviceSliceMut::copy_from_device", |fixture| {
+            made(fixture.target.as_slice_mut().copy_from_device(&fixture.unified)?)
+        }),
+        ("DeviceSliceMut::copy_from_device_on", |fixture| {
+            made(fixture.target.as_slice_mut().copy_from_device_on(&fixture.stream, &fixture.buffer)?)
+        }),
+        ("DeviceSliceMut::copy_from_device_with", |fixture| {
+            let options = CopyOptions::new().with_prefer_overlap(true);
+            made(fixture.target.as_slice_mut().copy_from_device_with(&fixture.stream, &fixture.buffer, options)?)
+        }),
+        ("DeviceSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().fill(3)?)),
+        ("DeviceSliceMut::fill_on", |fixture| made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)),
+        ("DeviceSliceMut::zero", |fixture| made(fixture.target.as_slice_mut().zero()?)),
+        ("DeviceSliceMut::zero_on", |fixture| made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)),
+        ("DeviceSliceMut::bind and DeviceSliceMut::launched", |fixture| {
+            pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())
+        }),
+        ("DeviceSlice::copy_to_slice_on", |fixture| {
+            made(fixture.buffer.slice(1..3)?.copy_to_slice_on(&fixture.other, &mut [0; 2])?)
+        }),
+        ("DeviceSlice::to_vec_on", |fixture| made(fixture.buffer.slice(1..3)?.to_vec_on(&fixture.other)?)),
+        ("DeviceSliceMut::copy_from_slice_on", |fixture| {
+            made(fixture.buffer.slice_mut(1..3)?.copy_from_slice_on(&fixture.other, &[7, 8])?)
+        }),
+        ("DeviceSliceMut::copy_to_slice_on", |fixture| {
+            made(fixture.buffer.as_slice_mut().copy_to_slice_on(&fixture.other, &mut [0; LEN])?)
+        }),
+        ("DeviceSliceMut::to_vec_on", |fixture| made(fixture.buffer.as_slice_mut().to_vec_on(&fixture.other)?)),
+        ("DeviceBox::get_on", |fixture| {
+            let value = DeviceBox::<u32>::zeroed(&fixture.stream)?;
+            value.get_on(&fixture.other)?;
+            made(value)
+        }),
+        ("DeviceBox::set_on", |fixture| {
+            let mut value = DeviceBox::<u32>::zeroed(&fixture.stream)?;
+            value.set_on(&fixture.other, 2)?;
+            made(value)
+        }),
+    ];
+}

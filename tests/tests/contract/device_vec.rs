@@ -311,3 +311,128 @@ fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
             .expect("the vector can end");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::hazard::AccessGuard;
+    use curium_driver::{Argument, Result, Stream};
+    use curium_memory::DeviceVec;
+
+    use crate::operations::{Fixture, LEN, Made, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("DeviceVec::push_on", |fixture| with_vector_on(fixture, |vector, stream, _| vector.push_on(stream, 1))),
+        ("DeviceVec::extend_from_slice_on", |fixture| {
+            with_vector_on(fixture, |vector, stream, _| vector.extend_from_slice_on(stream, &[1, 2]))
+        }),
+        ("DeviceVec::extend_from_device_on", |fixture| {
+            with_vector_on(fixture, |vector, stream, fixture| {
+                vector.extend_from_device_on(stream, &fixture.buffer.slice(..2)?)
+            })
+        }),
+        ("DeviceVec::resize_on", |fixture| {
+            with_vector_on(fixture, |vector, stream, _| vector.resize_on(stream, LEN, 3))
+        }),
+        ("DeviceVec::to_vec_on", |fixture| {
+            let vector = filled(fixture)?;
+            vector.to_vec_on(&fixture.other)?;
+            made(vector)
+        }),
+        ("DeviceVec::copy_from_slice_on", |fixture| {
+            let mut vector = filled(fixture)?;
+            vector.copy_from_slice_on(&fixture.other, &[1; LEN])?;
+            made(vector)
+        }),
+        ("DeviceVec::copy_to_slice_on", |fixture| {
+            let vector = filled(fixture)?;
+            vector.copy_to_slice_on(&fixture.other, &mut [0; LEN])?;
+            made(vector)
+        }),
+        ("DeviceVec::from_slice", |fixture| made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+        ("DeviceVec::push", |fixture| {
+            let mut vector = vector(fixture)?;
+            vector.push(1)?;
+            made(vector)
+        }),
+        ("DeviceVec::extend_from_slice", |fixture| {
+            let mut vector = vector(fixture)?;
+            vector.extend_from_slice(&[1, 2])?;
+            made(vector)
+        }),
+        ("DeviceVec::copy_from_slice", |fixture| {
+            let mut vector = filled(fixture)?;
+            vector.copy_from_slice(&[1; LEN])?;
+            made(vector)
+        }),
+        ("DeviceVec::copy_to_slice", |fixture| {
+            let vector = filled(fixture)?;
+            vector.copy_to_slice(&mut [0; LEN])?;
+            made(vector)
+        }),
+        ("DeviceVec::bind", |fixture| {
+            let mut vector = filled(fixture)?;
+            let mut argument = &mut vector;
+            // SAFETY: no work is enqueued on the stream.
+            unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
+            made(vector)
+        }),
+        ("DeviceVec::try_clone", |fixture| {
+            let vector = filled(fixture)?;
+            let clone = vector.try_clone()?;
+            made((vector, clone))
+        }),
+        ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
+        ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
+        ("DeviceVec::reserve", |fixture| {
+            let mut vector = vector(fixture)?;
+            vector.reserve(LEN)?;
+            made(vector)
+        }),
+        ("DeviceVec::resize", |fixture| made(filled(fixture)?)),
+        ("DeviceVec::extend_from_device", |fixture| {
+            let mut vector = vector(fixture)?;
+            vector.extend_from_device(&fixture.buffer)?;
+            made(vector)
+        }),
+        ("DeviceVec::to_vec", |fixture| {
+            let vector = filled(fixture)?;
+            vector.to_vec()?;
+            made(vector)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("DeviceVec::enable_access", |fixture| {
+            let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;
+            vector.enable_access(&fixture.driver.device(1)?)?;
+            made(vector)
+        }),
+        ("DeviceVec::shrink_to and DeviceVec::shrink_to_fit", |fixture| {
+            let mut vector = filled(fixture)?;
+            vector.truncate(1);
+            vector.shrink_to(2)?;
+            vector.shrink_to_fit()?;
+            made(vector)
+        }),
+    ];
+
+    /// Performs an operation on an empty vector on a stream other than its own.
+    fn with_vector_on(
+        fixture: &mut Fixture,
+        operation: impl FnOnce(&mut DeviceVec<u32>, &Stream, &Fixture) -> Result<()>,
+    ) -> Result<Made> {
+        let (mut vector, stream) = (DeviceVec::with_max_len(&fixture.stream, LEN)?, fixture.other.clone());
+        operation(&mut vector, &stream, fixture)?;
+        made(vector)
+    }
+
+    fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+        let mut vector = vector(fixture)?;
+        vector.resize(LEN, 1)?;
+        Ok(vector)
+    }
+
+    fn vector(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+        DeviceVec::with_max_len(&fixture.stream, LEN)
+    }
+}

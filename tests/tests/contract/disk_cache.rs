@@ -192,3 +192,22 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
     scratch.0.put(&keys[0], b"the next").expect("nobody holds anything");
     assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
 }
+
+pub(crate) mod operations {
+    use curium_driver::{DiskCache, Image, JitOptions, Library, Module};
+    use curium_tests::kernels;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] =
+        &[("Library::from_ptx_cached and Module::from_ptx_cached and Image::compile_cached", |fixture| {
+            let folder = std::env::temp_dir().join(format!("curium-operations-{}", std::process::id()));
+            let (cache, options) = (DiskCache::open(&folder)?, JitOptions::new());
+            let library = Library::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
+            let module = Module::from_ptx_cached(&fixture.context, kernels::FILL, &options, &cache);
+            let image = Image::compile_cached(&cache, &fixture.context, kernels::FILL, &options).map(drop);
+            std::fs::remove_dir_all(folder).unwrap_or_default();
+            image?;
+            made((library?, module?))
+        })];
+}

@@ -127,3 +127,24 @@ fn owner_is_kept_until_the_last_handle_is_gone() {
     drop(stream);
     assert!(gone.load(Ordering::SeqCst), "nothing keeps the driver any more");
 }
+
+pub(crate) mod operations {
+    use curium_driver::Driver;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Driver::from_api", |fixture| {
+            // SAFETY: the table is that of the fixture's driver, which outlives every object created from it here.
+            made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
+        }),
+        ("Driver::from_api_with_owner", |fixture| {
+            let owner = fixture.driver.clone();
+            // SAFETY: `owner` keeps the functions of the table callable.
+            made(unsafe { Driver::from_api_with_owner(fixture.driver.api().clone(), owner) }?)
+        }),
+        ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
+        ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
+        ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
+    ];
+}

@@ -109,3 +109,44 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
         on_incomplete_simulator(Config::new(), check);
     }
 }
+
+pub(crate) mod operations {
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+
+    use curium_memory::export_dma_buf;
+    use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+    use curium_memory::multicast::{MulticastObject, MulticastOptions};
+    use curium_memory::virtual_memory::Granularity;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        #[cfg(unix)]
+        ("ExternalMemory::import_fd", |fixture| {
+            made(ExternalMemory::import_fd(&fixture.context, descriptor(), ExternalMemoryKind::Opaque, 4096, false)?)
+        }),
+        #[cfg(unix)]
+        ("ExternalSemaphore::import_fd", |fixture| {
+            made(ExternalSemaphore::import_fd(&fixture.context, descriptor(), ExternalSemaphoreKind::Timeline)?)
+        }),
+        ("MulticastOptions::granularity", |fixture| {
+            made(multicast().granularity(&fixture.driver, Granularity::Minimum)?)
+        }),
+        ("MulticastObject::new", |fixture| made(MulticastObject::new(&fixture.driver, &multicast())?)),
+        #[cfg(target_os = "linux")]
+        ("dma_buf::export_dma_buf", |fixture| {
+            made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
+        }),
+    ];
+
+    /// Returns a file descriptor that is not device memory.
+    #[cfg(unix)]
+    fn descriptor() -> OwnedFd {
+        File::open("/dev/null").expect("the system has it").into()
+    }
+
+    fn multicast() -> MulticastOptions {
+        MulticastOptions::new(2, 2 << 20)
+    }
+}

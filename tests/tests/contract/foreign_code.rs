@@ -68,3 +68,33 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         foreign.typed::<Fill>().expect("these are its parameters");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Kernel, Library, Module, Untyped};
+    use curium_tests::kernels;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::from_raw_kernel", |fixture| {
+            let raw = fixture.fill.as_raw().cast();
+            // SAFETY: the fixture keeps the kernel.
+            made(unsafe { Kernel::<Untyped>::from_raw_kernel(&fixture.driver, raw) }?)
+        }),
+        ("Kernel::from_raw_function", |fixture| {
+            let function = fixture.fill.in_context(&fixture.context)?;
+            // SAFETY: the fixture keeps the kernel's library, and so its module in the context.
+            made(unsafe { Kernel::<Untyped>::from_raw_function(&fixture.context, function.as_raw()) }?)
+        }),
+        ("Library::into_raw", |fixture| {
+            let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw().expect("nobody else has it");
+            // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
+            made(unsafe { Library::from_raw(&fixture.driver, raw) })
+        }),
+        ("Module::into_raw", |fixture| {
+            let raw = Module::from_ptx(&fixture.context, kernels::FILL)?.into_raw().expect("nobody else has it");
+            // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
+            made(unsafe { Module::from_raw(&fixture.context, raw) })
+        }),
+    ];
+}

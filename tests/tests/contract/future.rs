@@ -372,3 +372,12 @@ fn future_queries_in_the_relaxed_mode_and_restores_the_mode() {
         assert_eq!(calls() - before, 2);
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Stream::completion", |fixture| made(pollster::block_on(fixture.stream.completion())?)),
+        ("Event::completion", |fixture| made(pollster::block_on(fixture.event.completion())?)),
+    ];
+}

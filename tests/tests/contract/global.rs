@@ -128,3 +128,23 @@ fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
         assert_eq!(error.hint(), Some("`table` is not a managed variable"));
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Library::global", |fixture| made(fixture.variables.global::<u32>(&fixture.context, "word")?)),
+        ("Module::global", |fixture| made(fixture.module_variables.global::<u32>("word")?)),
+        ("Global::write", |fixture| {
+            // SAFETY: no kernel uses the variable.
+            made(unsafe { fixture.word.write(&fixture.other, &[4]) }?)
+        }),
+        ("Global::read", |fixture| {
+            // SAFETY: no kernel uses the variable, and any bytes are a number.
+            made(unsafe { fixture.word.read(&fixture.other, &mut [0]) }?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] =
+        &[("Library::managed", |fixture| made(fixture.library.managed::<u32>("word")?))];
+}

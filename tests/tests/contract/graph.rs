@@ -1,14 +1,14 @@
 //! Graphs, their nodes and executable graphs.
 
-mod capturing;
-mod changing;
-mod conditions;
+pub(crate) mod capturing;
+pub(crate) mod changing;
+pub(crate) mod conditions;
 pub(crate) mod keeping;
-mod kinds;
-mod order;
-mod recapturing;
+pub(crate) mod kinds;
+pub(crate) mod order;
+pub(crate) mod recapturing;
 mod refusing;
-mod shape;
+pub(crate) mod shape;
 
 use curium_driver::{
     CopyPlace, DevicePointer, FillValue, Function, Graph, GraphCopy, GraphFill, Kernel, KernelNode, LaunchConfig,
@@ -182,4 +182,93 @@ fn raw_handles_go_out_and_come_back() {
         let error = exec.set_enabled(same, false).expect_err("the graph is not known");
         assert!(error.to_string().contains("source graph is unknown"), "{error}");
     });
+}
+
+pub(crate) mod operations {
+    use curium_driver::{
+        CopyPlace, DevicePointer, FillValue, Graph, GraphCopy, GraphFill, KernelNode, LaunchConfig, Node, Result,
+    };
+    use curium_sys::{CUgraphNodeParams, CUgraphNodeType};
+
+    use crate::operations::{Fill, Fixture, LEN, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::instantiate", |fixture| made(chain(fixture)?.0.instantiate()?)),
+        ("GraphExec::launch", |fixture| {
+            let (graph, _) = with_fill(fixture)?;
+            let mut exec = graph.instantiate()?;
+            exec.launch(&fixture.stream)?;
+            made(fixture.stream.synchronize()?)
+        }),
+        ("GraphExec::upload", |fixture| made(chain(fixture)?.0.instantiate()?.upload(&fixture.stream)?)),
+        ("GraphExec::close", |fixture| {
+            chain(fixture)?.0.instantiate()?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Graph::new", |fixture| made(graph(fixture)?)),
+        ("Graph::close", |fixture| graph(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Graph::into_raw", |fixture| {
+            let raw = graph(fixture)?.into_raw()?;
+            // SAFETY: the handle is live and has no other owner.
+            made(unsafe { Graph::from_raw(&fixture.context, raw) })
+        }),
+    ];
+
+    /// The parameters of `fill` in a node.
+    pub(crate) type Arguments = (DevicePointer<u32>, u32, u32);
+
+    pub(crate) fn graph(fixture: &Fixture) -> Result<Graph> {
+        Graph::new(&fixture.context)
+    }
+
+    pub(crate) fn arguments(fixture: &Fixture, value: u32) -> Arguments {
+        (fixture.buffer.as_pointer(), value, LEN as u32)
+    }
+
+    pub(crate) fn with_kernel(fixture: &Fixture) -> Result<(Graph, KernelNode<Fill>)> {
+        let mut graph = graph(fixture)?;
+        // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
+        let node = unsafe { graph.add_kernel(&[], &fixture.fill, LaunchConfig::new(1, 32), arguments(fixture, 2)) }?;
+        Ok((graph, node))
+    }
+
+    pub(crate) fn copy(fixture: &Fixture, words: usize) -> GraphCopy {
+        let [from, to] = [&fixture.buffer, &fixture.target].map(|buffer| CopyPlace::device(buffer.as_pointer().cast()));
+        GraphCopy::new(from, to, words * size_of::<u32>())
+    }
+
+    pub(crate) fn with_copy(fixture: &Fixture) -> Result<(Graph, curium_driver::CopyNode)> {
+        let mut graph = graph(fixture)?;
+        // SAFETY: both buffers have the same length, and the graph is not launched.
+        let node = unsafe { graph.add_copy(&[], copy(fixture, LEN)) }?;
+        Ok((graph, node))
+    }
+
+    pub(crate) fn fill(fixture: &Fixture, value: u32) -> GraphFill {
+        GraphFill::new(fixture.buffer.as_pointer().cast(), FillValue::U32(value), LEN)
+    }
+
+    pub(crate) fn with_fill(fixture: &Fixture) -> Result<(Graph, curium_driver::FillNode)> {
+        let mut graph = graph(fixture)?;
+        // SAFETY: the buffer has this length, is idle, and outlives the launch.
+        let node = unsafe { graph.add_fill(&[], fill(fixture, 5)) }?;
+        Ok((graph, node))
+    }
+
+    pub(crate) fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
+        let (mut graph, child) = (graph(fixture)?, chain(fixture)?.0);
+        let node = graph.add_child(&[], &child)?;
+        Ok((graph, node, child))
+    }
+
+    /// Returns a graph of two nodes, the second of which depends on the first.
+    pub(crate) fn chain(fixture: &Fixture) -> Result<(Graph, [Node; 2])> {
+        let mut graph = graph(fixture)?;
+        let first = graph.add_empty(&[])?;
+        let second = graph.add_empty(&[first])?;
+        Ok((graph, [first, second]))
+    }
+
+    pub(crate) fn empty() -> CUgraphNodeParams {
+        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, ..CUgraphNodeParams::default() }
+    }
 }

@@ -375,3 +375,61 @@ fn synchronizing_the_primary_context_waits_for_its_green_ones() {
         assert!(inside.is_finished().expect("the stream works"));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{
+        Context, Event, EventFlags, GreenContextOptions, Multiprocessors, Partition, Result, SplitFlags,
+    };
+
+    use crate::operations::{Fixture, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::multiprocessors", |fixture| made(fixture.device.multiprocessors()?)),
+        ("Multiprocessors::parts_of", |fixture| {
+            made(fixture.device.multiprocessors()?.parts_of(16, SplitFlags::empty())?)
+        }),
+        ("Multiprocessors::split", |fixture| made(part(fixture)?)),
+        ("Device::green_context", |fixture| made(green(fixture)?)),
+        ("Context::multiprocessors", |fixture| made(fixture.context.multiprocessors()?)),
+        ("Context::multiprocessors, green", |fixture| made(green(fixture)?.multiprocessors()?)),
+        ("Context::stream, green", |fixture| made(green(fixture)?.stream()?)),
+        ("Stream::green_context_raw", |fixture| made(fixture.context.stream()?.green_context_raw()?)),
+        ("Context::green_id", |fixture| made(green(fixture)?.green_id()?)),
+        ("Context::record_event", |fixture| {
+            let event = Event::new(&fixture.context, EventFlags::empty())?;
+            made(fixture.context.record_event(&event)?)
+        }),
+        ("Context::wait_event", |fixture| {
+            let event = Event::new(&fixture.context, EventFlags::empty())?;
+            made(fixture.context.wait_event(&event)?)
+        }),
+        ("Context::record_event, green", |fixture| {
+            let context = green(fixture)?;
+            let event = Event::new(&context, EventFlags::empty())?;
+            context.record_event(&event)?;
+            made(context.wait_event(&event)?)
+        }),
+        ("Stream::context_raw", |fixture| made(fixture.stream.context_raw()?)),
+        ("Stream::contexts_raw", |fixture| made(fixture.stream.contexts_raw()?)),
+        ("Stream::device_raw", |fixture| made(fixture.stream.device_raw()?)),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Device::work_queue_config", |fixture| made(fixture.device.work_queue_config()?)),
+        ("Context::work_queue_config", |fixture| made(fixture.context.work_queue_config()?)),
+        ("Context::work_queue", |fixture| made(fixture.context.work_queue()?)),
+        ("Stream::multiprocessors", |fixture| made(fixture.stream.multiprocessors()?)),
+        ("Multiprocessors::split_into", |fixture| {
+            made(fixture.device.multiprocessors()?.split_into(&[Partition::default()])?)
+        }),
+    ];
+
+    pub(crate) fn part(fixture: &Fixture) -> Result<Multiprocessors> {
+        let split = fixture.device.multiprocessors()?.split(1, 16, SplitFlags::empty())?;
+        Ok(split.parts.into_iter().next().expect("a split gives a part"))
+    }
+
+    pub(crate) fn green(fixture: &Fixture) -> Result<Context> {
+        fixture.device.green_context(GreenContextOptions::new(part(fixture)?))
+    }
+}

@@ -1,6 +1,6 @@
 //! Buffers on several streams: all required waits are inserted, and no others.
 
-mod accesses;
+pub(crate) mod accesses;
 mod parts;
 
 use curium_driver::{Event, EventFlags, Function, Stream};

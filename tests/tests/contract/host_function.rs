@@ -154,3 +154,19 @@ fn host_function_that_cannot_be_launched_is_dropped() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::HostFunctionWait;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Stream::launch_host_function", |fixture| {
+            made(pollster::block_on(fixture.stream.launch_host_function(|| 3)?)?)
+        }),
+        ("Stream::launch_host_function_with", |fixture| {
+            let done = fixture.stream.launch_host_function_with(HostFunctionWait::Block, || 3)?;
+            made(pollster::block_on(done)?)
+        }),
+    ];
+}

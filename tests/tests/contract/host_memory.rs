@@ -373,3 +373,92 @@ fn pages_are_at_the_requested_location_and_unmapped_pages_have_none() {
         assert!(error.to_string().contains("13.4"), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use std::num::NonZero;
+
+    use curium_driver::AttachMode;
+    use curium_memory::{
+        Compression, DecompressBatch, DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryLocation, PitchedBuffer,
+        RegisterFlags, Registered, RegisteredRef, UnifiedBuffer, unified,
+    };
+
+    use crate::operations::{LEN, Operation, boxed, made, pass};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("MappedBuffer::zeroed", |fixture| made(MappedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+        ("MappedBuffer::filled", |fixture| made(MappedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
+        ("MappedBuffer::from_slice", |fixture| made(MappedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+        ("MappedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.mapped)),
+        ("Registered::new and Registered::device_pointer and Registered::close", |fixture| {
+            let mut values = [1_u32; LEN];
+            // SAFETY: the value is closed or dropped before the slice ends.
+            let mut registered = unsafe { Registered::new(&fixture.context, &mut values, RegisterFlags::DEVICE_MAP) }?;
+            let pointer = registered.device_pointer();
+            registered.close()?;
+            made(pointer?)
+        }),
+        ("RegisteredRef::new and RegisteredRef::close", |fixture| {
+            let values = [1_u32; LEN];
+            // SAFETY: the value is closed or dropped before the slice ends.
+            let registered = unsafe { RegisteredRef::new(&fixture.context, &values, RegisterFlags::empty()) }?;
+            registered.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+        ("UnifiedBuffer::filled", |fixture| made(UnifiedBuffer::filled(&fixture.stream, LEN, 7_u32)?)),
+        ("UnifiedBuffer::try_clone", |fixture| made(fixture.unified.try_clone()?)),
+        ("UnifiedBuffer::uninit", |fixture| made(UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
+        ("UnifiedBuffer::from_slice", |fixture| made(UnifiedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+        ("UnifiedBuffer::host_view", |fixture| made(fixture.unified.host_view()?.len())),
+        ("UnifiedBuffer::host_view_mut", |fixture| made(fixture.unified.host_view_mut()?.len())),
+        ("UnifiedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.unified)),
+        ("UnifiedBuffer::attach", |fixture| {
+            // SAFETY: every stream may access the memory, as before.
+            made(unsafe { fixture.unified.attach(&fixture.stream, AttachMode::Global) }?)
+        }),
+        ("UnifiedBuffer::prefetch", |fixture| {
+            made(fixture.unified.prefetch(&fixture.stream, .., MemoryLocation::Host)?)
+        }),
+        ("UnifiedBuffer::advise", |fixture| made(fixture.unified.advise(.., MemoryAdvice::ReadMostly)?)),
+        ("UnifiedBuffer::range_attributes", |fixture| made(fixture.unified.range_attributes(..)?)),
+        ("UnifiedBuffer::close", |fixture| {
+            let buffer = UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?;
+            buffer.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("batch::prefetch", |fixture| {
+            let location = MemoryLocation::from(&fixture.device);
+            made(unified::prefetch(&fixture.stream, &[(fixture.unified.as_slice(), location)])?)
+        }),
+        ("batch::discard", |fixture| made(unified::discard(&fixture.stream, &mut [fixture.unified.as_slice_mut()])?)),
+        ("batch::discard_and_prefetch", |fixture| {
+            let location = MemoryLocation::from(&fixture.device);
+            let ranges = &mut [(fixture.unified.as_slice_mut(), location)];
+            made(unified::discard_and_prefetch(&fixture.stream, ranges)?)
+        }),
+        ("PitchedBuffer::zeroed", |fixture| made(PitchedBuffer::<u32>::zeroed(&fixture.stream, 3, 3)?)),
+        ("PitchedBuffer::filled", |fixture| made(PitchedBuffer::filled(&fixture.stream, 3, 3, 7_u32)?)),
+        ("PitchedBuffer::from_slice", |fixture| made(PitchedBuffer::from_slice(&fixture.stream, &[7_u32; 9], 3, 3)?)),
+        ("PitchedBuffer::try_clone", |fixture| made(fixture.rows.try_clone()?)),
+        ("PitchedBuffer::uninit", |fixture| made(PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?)),
+        ("PitchedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.rows)),
+        ("PitchedBuffer::close", |fixture| {
+            let rows = PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?;
+            rows.close().map_err(|returned| returned.error).map(boxed)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("DecompressBatch::enqueue", |fixture| {
+            let source = DeviceBuffer::from_slice(&fixture.stream, &[1_u8; 64])?;
+            let mut target = DeviceBuffer::<u8>::zeroed(&fixture.stream, 256)?;
+            let (target, written) = (target.as_slice_mut(), fixture.buffer.slice_mut(..1)?);
+            let batch = DecompressBatch::new().add(Compression::Lz4, source.as_slice(), target, written)?;
+            made(batch.enqueue(&fixture.stream)?)
+        }),
+        // Requires a driver newer than that of the other operations.
+        ("UnifiedBuffer::locations", |fixture| {
+            let buffer = UnifiedBuffer::<u32>::zeroed(&fixture.stream, 4)?;
+            made(buffer.locations(.., NonZero::<usize>::MIN)?)
+        }),
+    ];
+}

@@ -145,3 +145,36 @@ fn tile_ir_is_not_linked() {
         assert!(error.to_string().starts_with("Linker::add_image: `tiles` is Tile IR"), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Image, JitOptions, Library, Module};
+    use curium_tests::kernels;
+
+    use crate::operations::{Operation, made, ptx_file};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Library::from_kept_image", |fixture| {
+            let image = Image::from_ptx(kernels::FILL)?;
+            made(Library::from_kept_image(&fixture.driver, image, &JitOptions::new())?)
+        }),
+        ("Library::from_image", |fixture| {
+            made(Library::from_image(&fixture.driver, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
+        }),
+        ("Library::from_file", |fixture| {
+            // SAFETY: the file is PTX.
+            made(unsafe { Library::from_file(&fixture.driver, ptx_file(), &JitOptions::new()) }?)
+        }),
+        ("Module::from_image", |fixture| {
+            made(Module::from_image(&fixture.context, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
+        }),
+        ("Module::from_file", |fixture| {
+            // SAFETY: the file is PTX.
+            made(unsafe { Module::from_file(&fixture.context, ptx_file()) }?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Module::from_fat_binary_record", |fixture| {
+        // SAFETY: the simulator rejects null and does not dereference it.
+        made(unsafe { Module::from_fat_binary_record(&fixture.context, std::ptr::null()) }?)
+    })];
+}

@@ -69,3 +69,38 @@ fn memory_that_was_allocated_in_stream_order_has_no_name() {
         assert!(error.to_string().contains(&format!("{:?}", buffer.as_pointer())), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Result;
+    use curium_memory::{IpcMemory, IpcMemoryHandle, SyncAlloc};
+
+    use crate::operations::{Block, Fixture, Operation, OtherProcess, block, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        #[cfg(target_os = "linux")]
+        ("IpcMemoryHandle::of", |fixture| {
+            let memory = block(&fixture.stream, SyncAlloc)?;
+            let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
+            made((memory, name))
+        }),
+    ];
+
+    pub(crate) const SHARED: &[Operation] = &[
+        #[cfg(target_os = "linux")]
+        ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
+        #[cfg(target_os = "linux")]
+        ("IpcMemory::close", |fixture| {
+            let (memory, owner) = open_ipc(fixture)?;
+            memory.close()?;
+            made(owner)
+        }),
+    ];
+
+    #[cfg(target_os = "linux")]
+    fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
+        let owner = OtherProcess::new(fixture)?;
+        let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");
+        let name = IpcMemoryHandle::of(owner.stream.context(), theirs.pointer).expect("the memory has a name");
+        Ok((IpcMemory::open(&fixture.context, name)?, (theirs, owner)))
+    }
+}

@@ -308,3 +308,28 @@ fn launch_config_for_elements_has_a_thread_for_each() {
     let config = LaunchConfig::new((2, 3, 4), 32).with_shared_bytes(64);
     assert_eq!(config.to_string(), "2×3×4 blocks of 32×1×1 threads with 64 bytes of shared memory");
 }
+
+pub(crate) mod operations {
+    use curium_driver::LaunchConfig;
+
+    use crate::operations::{Fill, LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::launch", |fixture| {
+            let config = LaunchConfig::for_elements(LEN as u32);
+            let arguments = (&mut fixture.buffer, 6, LEN as u32);
+            // SAFETY: `fill` writes exactly the words of the buffer.
+            made(unsafe { fixture.fill.launch(&fixture.other, config, arguments) }?)
+        }),
+        ("Kernel::parameters", |fixture| made(fixture.fill.parameters()?)),
+        ("Kernel::in_context", |fixture| made(fixture.fill.in_context(&fixture.context)?)),
+        ("Kernel::load", |fixture| made(fixture.fill.load(&fixture.context)?)),
+        ("Kernel::typed", |fixture| made(fixture.library.untyped_kernel("fill")?.typed::<Fill>()?)),
+        ("SafeKernel::launch", |fixture| {
+            let kernel = fixture.library.kernel::<Fill>("fill")?;
+            // SAFETY: `fill` writes the number of words in its last argument, which is the length of the buffer.
+            let kernel = unsafe { kernel.declare_safe() };
+            made(kernel.launch(&fixture.other, LaunchConfig::new(1, 32), (&mut fixture.buffer, 8, LEN as u32))?)
+        }),
+    ];
+}

@@ -175,3 +175,63 @@ fn kernel_of_a_module_has_no_attributes_on_another_device() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{CacheConfig, Carveout, ClusterScheduling, SharedMemoryMode};
+    use curium_sys::CUfunction_attribute;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::registers", |fixture| made(fixture.fill.registers(&fixture.device)?)),
+        ("Kernel::required_cluster", |fixture| made(fixture.fill.required_cluster(&fixture.device)?)),
+        ("Kernel::set_max_dynamic_shared_bytes", |fixture| {
+            made(fixture.fill.set_max_dynamic_shared_bytes(&fixture.device, 1024)?)
+        }),
+        ("Kernel::set_preferred_carveout", |fixture| {
+            made(fixture.fill.set_preferred_carveout(&fixture.device, Carveout::Default)?)
+        }),
+        ("Kernel::set_cache_config", |fixture| {
+            made(fixture.fill.set_cache_config(&fixture.device, CacheConfig::NoPreference)?)
+        }),
+        ("Kernel::attribute", |fixture| {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS;
+            made(fixture.fill.attribute(&fixture.device, attribute)?)
+        }),
+        ("Kernel::set_attribute", |fixture| {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            made(fixture.fill.set_attribute(&fixture.device, attribute, 1024)?)
+        }),
+        ("Kernel::max_threads_per_block", |fixture| made(fixture.fill.max_threads_per_block(&fixture.device)?)),
+        ("Kernel::static_shared_bytes", |fixture| made(fixture.fill.static_shared_bytes(&fixture.device)?)),
+        ("Kernel::constant_bytes", |fixture| made(fixture.fill.constant_bytes(&fixture.device)?)),
+        ("Kernel::local_bytes", |fixture| made(fixture.fill.local_bytes(&fixture.device)?)),
+        ("Kernel::ptx_version", |fixture| made(fixture.fill.ptx_version(&fixture.device)?)),
+        ("Kernel::binary_version", |fixture| made(fixture.fill.binary_version(&fixture.device)?)),
+        ("Kernel::caches_loads", |fixture| made(fixture.fill.caches_loads(&fixture.device)?)),
+        ("Kernel::max_dynamic_shared_bytes", |fixture| made(fixture.fill.max_dynamic_shared_bytes(&fixture.device)?)),
+        ("Kernel::preferred_carveout", |fixture| made(fixture.fill.preferred_carveout(&fixture.device)?)),
+        ("Kernel::cluster_size_must_be_set", |fixture| made(fixture.fill.cluster_size_must_be_set(&fixture.device)?)),
+        ("Kernel::non_portable_cluster_size_allowed", |fixture| {
+            made(fixture.fill.non_portable_cluster_size_allowed(&fixture.device)?)
+        }),
+        ("Kernel::set_non_portable_cluster_size_allowed", |fixture| {
+            made(fixture.fill.set_non_portable_cluster_size_allowed(&fixture.device, false)?)
+        }),
+        ("Kernel::cluster_scheduling", |fixture| made(fixture.fill.cluster_scheduling(&fixture.device)?)),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Kernel::set_cluster_scheduling", |fixture| {
+            made(fixture.fill.set_cluster_scheduling(&fixture.device, ClusterScheduling::Default)?)
+        }),
+        ("Kernel::device_node_update_supported", |fixture| {
+            made(fixture.fill.device_node_update_supported(&fixture.device)?)
+        }),
+        ("Kernel::shared_memory_mode", |fixture| made(fixture.fill.shared_memory_mode(&fixture.device)?)),
+        ("Kernel::set_shared_memory_mode", |fixture| {
+            made(fixture.fill.set_shared_memory_mode(&fixture.device, SharedMemoryMode::Default)?)
+        }),
+        ("Kernel::set_required_cluster", |fixture| made(fixture.fill.set_required_cluster(&fixture.device, 1)?)),
+    ];
+}

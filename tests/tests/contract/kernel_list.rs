@@ -170,3 +170,42 @@ fn code_is_loaded_with_its_module_unless_loading_is_lazy() {
         assert_eq!(state(), LoadState::Loaded);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{LaunchAttributes, LaunchConfig};
+    use curium_memory::DeviceBuffer;
+
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::load_state", |fixture| made(fixture.fill.load_state(&fixture.context)?)),
+        ("Library::kernels", |fixture| made(fixture.library.kernels()?)),
+        ("Library::kernel_names", |fixture| made(fixture.library.kernel_names()?)),
+        ("Module::kernels", |fixture| made(fixture.module.kernels()?)),
+        ("Module::kernel_names", |fixture| made(fixture.module.kernel_names()?)),
+        ("Driver::loading_mode", |fixture| made(fixture.driver.loading_mode()?)),
+        ("Kernel::launch_raw", |fixture| {
+            let kernel = fixture.library.untyped_kernel("fill")?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+            let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
+            let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+            let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
+            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
+            made(unsafe { kernel.launch_raw(&fixture.stream, config, &attributes, &mut arguments) }?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Kernel::parameter_count", |fixture| made(fixture.fill.parameter_count()?)),
+        ("Kernel::launch_raw_updatable", |fixture| {
+            let kernel = fixture.library.untyped_kernel("fill")?;
+            let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+            let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
+            let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+            let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
+            // SAFETY: `fill` writes exactly the words of the buffer, on the buffer's own stream, which orders it.
+            made(unsafe { kernel.launch_raw_updatable(&fixture.stream, config, &attributes, &mut arguments) }?)
+        }),
+        ("Library::unified_function", |fixture| made(fixture.library.unified_function("fill")?)),
+    ];
+}

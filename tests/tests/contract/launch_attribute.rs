@@ -138,3 +138,25 @@ fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{LaunchAttributes, LaunchConfig};
+
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::launch_with", |fixture| {
+            let config = LaunchConfig::for_elements(LEN as u32);
+            let arguments = (&mut fixture.buffer, 6, LEN as u32);
+            let attributes = LaunchAttributes::new().with_priority(0);
+            // SAFETY: `fill` writes exactly the words of the buffer.
+            made(unsafe { fixture.fill.launch_with(&fixture.other, config, &attributes, arguments) }?)
+        }),
+        ("Kernel::launch_cooperative", |fixture| {
+            let config = LaunchConfig::new(1, 32);
+            let arguments = (&mut fixture.buffer, 6, LEN as u32);
+            // SAFETY: `fill` writes exactly the words of the buffer.
+            made(unsafe { fixture.fill.launch_cooperative(&fixture.other, config, arguments) }?)
+        }),
+    ];
+}

@@ -281,3 +281,38 @@ fn run_random(test: &TestDriver, seed: u64) {
         assert_eq!(values(buffer), [value; LEN], "seed {seed}");
     }
 }
+
+pub(crate) mod operations {
+    use curium_driver::Graph;
+    use curium_memory::DeviceBuffer;
+
+    use crate::capture_scope::operations::captured;
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("GraphExec::launch, of leased memory", |fixture| {
+            let mut executable = captured(fixture)?;
+            executable.launch(&fixture.other)?;
+            fixture.other.synchronize()?;
+            made(fixture.buffer.to_vec()?)
+        }),
+        ("Graph::instantiate, of leased memory that was dropped", |fixture| {
+            let buffer = DeviceBuffer::from_slice(&fixture.stream, &[1; LEN])?;
+            let target = &mut fixture.target;
+            let graph =
+                Graph::capture(&fixture.context, |scope| target.as_slice_mut().copy_from_device_on(scope, &buffer))?;
+            drop(buffer);
+            made(graph.instantiate()?)
+        }),
+        ("MappedBuffer::host_view", |fixture| {
+            let executable = captured(fixture)?;
+            fixture.mapped.host_view().map(drop)?;
+            made(executable)
+        }),
+        ("MappedBuffer::host_view_mut", |fixture| {
+            let executable = captured(fixture)?;
+            fixture.mapped.host_view_mut().map(drop)?;
+            made(executable)
+        }),
+    ];
+}

@@ -163,3 +163,20 @@ fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Library;
+    use curium_tests::kernels;
+
+    use crate::operations::{Fill, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Library::from_ptx", |fixture| made(Library::from_ptx(&fixture.driver, kernels::FILL)?)),
+        ("Library::kernel", |fixture| made(fixture.library.kernel::<Fill>("fill")?)),
+        ("Library::close", |fixture| {
+            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Library::module", |fixture| made(fixture.library.module(&fixture.context)?)),
+        ("Library::untyped_kernel", |fixture| made(fixture.library.untyped_kernel("fill")?)),
+    ];
+}

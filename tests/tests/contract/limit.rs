@@ -158,3 +158,14 @@ fn printf_buffer_is_fixed_by_a_graph_that_prints() {
         assert_fixed(&context, Limit::PrintfBuffer);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Limit;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Context::limit", |fixture| made(fixture.context.limit(Limit::StackSize)?)),
+        ("Context::set_limit", |fixture| made(fixture.context.set_limit(Limit::L2FetchGranularity, 64)?)),
+    ];
+}

@@ -132,3 +132,46 @@ fn link_that_the_driver_does_not_end_is_given_back() {
         assert_eq!(simulator.live_handles().links, 0);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Image, JitOptions, LinkInput, Linker, Result};
+    use curium_tests::kernels;
+
+    use crate::operations::{Fixture, Made, Operation, boxed, made, ptx_file};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Linker::complete", |fixture| {
+            let options = JitOptions::new();
+            let mut linker = Linker::new(&fixture.context, &options)?;
+            linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
+            linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Linker::new", |fixture| made(Linker::new(&fixture.context, &JitOptions::new())?)),
+        ("Linker::add_image", |fixture| {
+            let mut linker = Linker::new(&fixture.context, &JitOptions::new())?;
+            linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?;
+            made(linker)
+        }),
+        ("Linker::add_bytes", |fixture| {
+            let mut linker = Linker::new(&fixture.context, &JitOptions::new())?;
+            let text = [kernels::FILL.as_bytes(), &[0]].concat();
+            // SAFETY: the bytes are PTX that ends with a NUL.
+            unsafe { linker.add_bytes(LinkInput::Ptx, "fill", &text, &JitOptions::new()) }?;
+            made(linker)
+        }),
+        ("Linker::add_file", |fixture| {
+            let mut linker = Linker::new(&fixture.context, &JitOptions::new())?;
+            // SAFETY: the file is PTX.
+            unsafe { linker.add_file(LinkInput::Ptx, ptx_file(), &JitOptions::new()) }?;
+            made(linker)
+        }),
+        ("LinkedImage::close", |fixture| linked_and_closed(fixture)),
+    ];
+
+    fn linked_and_closed(fixture: &Fixture) -> Result<Made> {
+        let options = JitOptions::new();
+        let mut linker = Linker::new(&fixture.context, &options)?;
+        linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
+        linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
+    }
+}

@@ -229,3 +229,22 @@ fn log_of_any_driver_is_read_written_and_listened_to() {
         listener.close().expect("the driver agrees");
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
+        ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+        ("LogReader::write_to", |fixture| {
+            let path = std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
+            let result = fixture.driver.log_reader()?.write_to(&path);
+            std::fs::remove_file(path).unwrap_or_default();
+            made(result?)
+        }),
+        ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
+        ("LogListener::close", |fixture| {
+            fixture.driver.on_log(|_, _| {})?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+    ];
+}

@@ -20,7 +20,6 @@ mod check;
 mod checked_test;
 mod checkpoint;
 mod context;
-mod context_operations;
 mod context_stack;
 mod copy;
 #[cfg(unix)]

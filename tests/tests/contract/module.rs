@@ -94,3 +94,19 @@ fn module_is_unloaded_once_though_its_context_cannot_be_left() {
         assert_eq!(simulator.calls(Function::cuModuleUnload) - before, 1);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Module;
+    use curium_tests::kernels;
+
+    use crate::operations::{Fill, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Module::from_ptx", |fixture| made(Module::from_ptx(&fixture.context, kernels::FILL)?)),
+        ("Module::kernel", |fixture| made(fixture.module.kernel::<Fill>("fill")?)),
+        ("Module::close", |fixture| {
+            Module::from_ptx(&fixture.context, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Module::untyped_kernel", |fixture| made(fixture.module.untyped_kernel("fill")?)),
+    ];
+}

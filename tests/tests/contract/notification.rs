@@ -79,3 +79,14 @@ fn device_can_be_listened_to() {
         listener.close().expect("the driver agrees");
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::on_notification", |fixture| made(fixture.device.on_notification(|_| {})?)),
+        ("NotificationListener::close", |fixture| {
+            fixture.device.on_notification(|_| {})?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+    ];
+}

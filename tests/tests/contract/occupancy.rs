@@ -98,3 +98,34 @@ fn clusters_of_a_launch_are_counted() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{LaunchAttributes, LaunchConfig, OccupancyFlags};
+
+    use crate::operations::{LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Kernel::active_blocks", |fixture| made(fixture.fill.active_blocks(&fixture.context, 128, 0)?)),
+        ("Kernel::active_blocks_with_flags", |fixture| {
+            let flags = OccupancyFlags::empty();
+            made(fixture.fill.active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
+        }),
+        ("Kernel::available_dynamic_shared_bytes", |fixture| {
+            made(fixture.fill.available_dynamic_shared_bytes(&fixture.context, 1, 128)?)
+        }),
+        ("Kernel::suggested_size", |fixture| made(fixture.fill.suggested_size(&fixture.context, 0, 0)?)),
+        ("Kernel::suggested_size_with", |fixture| {
+            let flags = OccupancyFlags::empty();
+            made(fixture.fill.suggested_size_with(&fixture.context, |_| 0, 0, flags)?)
+        }),
+        ("Kernel::max_cluster_size", |fixture| {
+            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new());
+            made(fixture.fill.max_cluster_size(&fixture.context, config, &attributes)?)
+        }),
+        ("Kernel::active_clusters", |fixture| {
+            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new().with_cluster(2));
+            made(fixture.fill.active_clusters(&fixture.context, config, &attributes)?)
+        }),
+        ("Kernel::suggested_config", |fixture| made(fixture.fill.suggested_config(&fixture.context, LEN as u32)?)),
+    ];
+}

@@ -1,69 +1,205 @@
-//! The list of public operations of the driver and memory crates that call the driver, for tests that apply to all of
-//! them.
+//! The public operations of the driver and memory crates that call the driver, for tests that apply to all of them.
+//!
+//! Each contract test file lists the operations that it tests in a module `operations`; this file concatenates the
+//! lists.
 
-#[cfg(not(miri))]
-mod arrays;
-mod captures;
-#[cfg(not(miri))]
-mod graph_execs;
-#[cfg(not(miri))]
-mod graphs;
-mod hazards;
-#[cfg(not(miri))]
-mod kernels;
-#[cfg(not(miri))]
-mod loading;
-mod memory;
-#[cfg(not(miri))]
-mod on_streams;
-#[cfg(all(target_os = "linux", not(miri)))]
+mod block;
+#[cfg(target_os = "linux")]
 mod other_process;
-#[cfg(not(miri))]
-mod pools;
-#[cfg(not(miri))]
-mod refused;
-mod resources;
-#[cfg(not(miri))]
-mod solitary;
-mod streams;
-#[cfg(not(miri))]
-mod virtual_memory;
 
 use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use curium_driver::{Context, Device, DevicePointer, Driver, Event, EventFlags, Result, Stream, StreamOptions};
-use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
-use curium_sys::CUdevice_attribute;
-use curium_tests::{TestDriver, stream_work};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{
+    Argument, Context, Device, DevicePointer, Driver, Event, EventFlags, Global, Kernel, Library, Module, Parameter,
+    Result, Stream,
+};
+use curium_memory::{DeviceBox, DeviceBuffer, MappedBuffer, PinnedBuffer, PinnedFlags, PitchedBuffer, UnifiedBuffer};
+use curium_tests::{TestDriver, kernels};
 
-use crate::context_operations;
+pub(crate) use self::block::{Block, allocate, allocate_and_free, block, upkeep};
+#[cfg(target_os = "linux")]
+pub(crate) use self::other_process::OtherProcess;
+
+/// The operations that every driver of CUDA 13.0 or newer supports, with one device.
+const OPERATIONS: &[&[Operation]] = &[
+    crate::argument::operations::OPERATIONS,
+    crate::array::operations::OPERATIONS,
+    crate::attribute::operations::OPERATIONS,
+    crate::borrowed_buffer::operations::OPERATIONS,
+    crate::caching::operations::OPERATIONS,
+    crate::capture_scope::operations::OPERATIONS,
+    crate::context::operations::OPERATIONS,
+    crate::context_stack::operations::OPERATIONS,
+    crate::copy::operations::OPERATIONS,
+    crate::created_context::operations::OPERATIONS,
+    crate::device::operations::OPERATIONS,
+    crate::device_buffer::operations::OPERATIONS,
+    crate::device_lookup::operations::OPERATIONS,
+    crate::device_slice::operations::OPERATIONS,
+    crate::device_vec::operations::OPERATIONS,
+    crate::driver::operations::OPERATIONS,
+    crate::event::operations::OPERATIONS,
+    crate::foreign_code::operations::OPERATIONS,
+    crate::future::operations::OPERATIONS,
+    crate::global::operations::OPERATIONS,
+    crate::graph::operations::OPERATIONS,
+    crate::graph::capturing::operations::OPERATIONS,
+    crate::graph::changing::operations::OPERATIONS,
+    crate::graph::conditions::operations::OPERATIONS,
+    crate::graph::keeping::operations::OPERATIONS,
+    crate::graph::kinds::operations::OPERATIONS,
+    crate::graph::order::operations::OPERATIONS,
+    crate::graph::shape::operations::OPERATIONS,
+    crate::green_context::operations::OPERATIONS,
+    crate::hazard::accesses::operations::OPERATIONS,
+    crate::host_memory::operations::OPERATIONS,
+    crate::image::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::ipc_memory::operations::OPERATIONS,
+    crate::kernel::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::kernel_attribute::operations::OPERATIONS,
+    crate::kernel_list::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::launch_attribute::operations::OPERATIONS,
+    crate::lease::operations::OPERATIONS,
+    crate::library::operations::OPERATIONS,
+    crate::limit::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::linker::operations::OPERATIONS,
+    crate::log::operations::OPERATIONS,
+    crate::memory_pool::operations::OPERATIONS,
+    crate::module::operations::OPERATIONS,
+    crate::notification::operations::OPERATIONS,
+    #[cfg(not(miri))]
+    crate::occupancy::operations::OPERATIONS,
+    crate::peer::operations::OPERATIONS,
+    crate::pinned_buffer::operations::OPERATIONS,
+    crate::pointer_info::operations::OPERATIONS,
+    crate::primary_context::operations::OPERATIONS,
+    crate::profiler::operations::OPERATIONS,
+    crate::resource::operations::OPERATIONS,
+    crate::resource_adaptor::operations::OPERATIONS,
+    crate::stream::operations::OPERATIONS,
+    crate::stream_attribute::operations::OPERATIONS,
+    crate::stream_foreign::operations::OPERATIONS,
+    crate::stream_memory_operation::operations::OPERATIONS,
+    crate::stream_pool::operations::OPERATIONS,
+    crate::tensor_map::operations::OPERATIONS,
+    crate::texture::operations::OPERATIONS,
+    crate::virtual_memory::operations::OPERATIONS,
+];
+
+/// The operations that require a simulator of their own, and may fail: those after which no call succeeds, those that
+/// a simulated machine or an older driver does not support, and those with driver calls on other threads, which no
+/// sweep can count.
+const SOLITARY: &[&[Operation]] = &[
+    crate::array::operations::SOLITARY,
+    crate::caching::operations::SOLITARY,
+    #[cfg(not(miri))]
+    crate::checkpoint::operations::SOLITARY,
+    #[cfg(all(unix, not(miri)))]
+    crate::core_dump::operations::SOLITARY,
+    crate::device_lookup::operations::SOLITARY,
+    crate::device_vec::operations::SOLITARY,
+    crate::disk_cache::operations::SOLITARY,
+    crate::event::operations::SOLITARY,
+    #[cfg(not(miri))]
+    crate::external::operations::SOLITARY,
+    crate::global::operations::SOLITARY,
+    crate::graph::capturing::operations::SOLITARY,
+    crate::graph::changing::operations::SOLITARY,
+    crate::graph::keeping::operations::SOLITARY,
+    crate::graph::recapturing::operations::SOLITARY,
+    crate::graph::shape::operations::SOLITARY,
+    crate::green_context::operations::SOLITARY,
+    crate::host_function::operations::SOLITARY,
+    crate::host_memory::operations::SOLITARY,
+    crate::image::operations::SOLITARY,
+    #[cfg(not(miri))]
+    crate::kernel_attribute::operations::SOLITARY,
+    crate::kernel_list::operations::SOLITARY,
+    crate::memory_pool::operations::SOLITARY,
+    crate::peer::operations::SOLITARY,
+    crate::primary_context::operations::SOLITARY,
+    crate::reclaiming::operations::SOLITARY,
+    crate::resource_adaptor::operations::SOLITARY,
+    crate::resource_table::operations::SOLITARY,
+    crate::stream::operations::SOLITARY,
+    crate::tensor_map::operations::SOLITARY,
+    crate::trace::operations::SOLITARY,
+    crate::virtual_memory::operations::SOLITARY,
+];
+
+/// The operations that open objects of another process, which is another simulator.
+const SHARED: &[&[Operation]] = &[
+    #[cfg(not(miri))]
+    crate::ipc_memory::operations::SHARED,
+    crate::memory_pool::operations::SHARED,
+];
+
+/// The operations that require a driver of CUDA 13.1.
+const NEWER: &[&[Operation]] = &[crate::memory_pool::operations::NEWER];
+
+/// Returns all operations.
+pub(crate) fn all() -> Vec<Operation> {
+    let shared = if curium_tests::uses_cuda() { &[] } else { SHARED };
+    [OPERATIONS.concat(), shared.concat()].concat()
+}
+
+/// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be configured for.
+pub(crate) fn newer() -> Vec<Operation> {
+    NEWER.concat()
+}
+
+/// Returns the operations that require a simulator of their own, and may fail.
+#[cfg(not(miri))]
+pub(crate) fn solitary() -> Vec<Operation> {
+    [SOLITARY.concat(), newer()].concat()
+}
+
+/// A name and a function.
+pub(crate) type Operation = (&'static str, fn(&mut Fixture) -> Result<Made>);
+
+/// The result of an operation, which the test drops when it is ready.
+pub(crate) type Made = Box<dyn Any>;
+
+/// The signature of the kernel [`kernels::FILL`].
+pub(crate) type Fill = (&'static mut [u32], u32, u32);
+
+/// The number of elements of a buffer.
+pub(crate) const LEN: usize = 16;
+
+const VARIABLE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
 
 /// The objects that operations use. All are idle: no stream has pending work.
 pub(crate) struct Fixture {
     pub(crate) driver: Driver,
     pub(crate) device: Device,
     pub(crate) context: Context,
-    stream: Stream,
-    other: Stream,
-    event: Event,
-    later: Event,
-    buffer: DeviceBuffer<u32>,
-    target: DeviceBuffer<u32>,
+    pub(crate) stream: Stream,
+    pub(crate) other: Stream,
+    pub(crate) event: Event,
+    pub(crate) later: Event,
+    pub(crate) buffer: DeviceBuffer<u32>,
+    pub(crate) target: DeviceBuffer<u32>,
     /// The target of stream memory operations, which do not accept memory allocated in stream order.
-    values: PinnedBuffer<u32>,
-    /// Memory without stream order.
-    kinds: memory::Kinds,
-    #[cfg(not(miri))]
-    pub(crate) code: code::Code,
+    pub(crate) values: PinnedBuffer<u32>,
+    pub(crate) mapped: MappedBuffer<u32>,
+    pub(crate) unified: UnifiedBuffer<u32>,
+    pub(crate) rows: PitchedBuffer<u32>,
+    pub(crate) value: DeviceBox<u32>,
+    pub(crate) library: Library,
+    pub(crate) module: Module,
+    pub(crate) fill: Kernel<Fill>,
+    /// Code with the variable `word`, as a library and as a module.
+    pub(crate) variables: Library,
+    pub(crate) module_variables: Module,
+    pub(crate) word: Global<u32>,
 }
-
-/// The result of an operation, which the test drops when it is ready.
-pub(crate) type Made = Box<dyn Any>;
-
-/// A name and a function.
-pub(crate) type Operation = (&'static str, fn(&mut Fixture) -> Result<Made>);
-
-const LEN: usize = 16;
 
 impl Fixture {
     pub(crate) fn new(test: &TestDriver) -> Self {
@@ -80,13 +216,21 @@ impl Fixture {
         later.record(&stream)?;
         let buffer = DeviceBuffer::from_slice(&stream, &[1; LEN])?;
         let target = DeviceBuffer::from_slice(&other, &[2; LEN])?;
-        let values = PinnedBuffer::zeroed(&context, LEN, PinnedFlags::DEVICE_MAP)?;
-        let kinds = memory::Kinds::new(&stream)?;
-        context.synchronize()?;
-        Ok(Self {
+        let library = Library::from_ptx(&context, kernels::FILL)?;
+        let module_variables = Module::from_ptx(&context, VARIABLE)?;
+        let fixture = Self {
             driver: test.driver().clone(),
-            #[cfg(not(miri))]
-            code: code::Code::new(&context)?,
+            values: PinnedBuffer::zeroed(&context, LEN, PinnedFlags::DEVICE_MAP)?,
+            mapped: MappedBuffer::zeroed(&stream, LEN)?,
+            unified: UnifiedBuffer::zeroed(&stream, LEN)?,
+            rows: PitchedBuffer::zeroed(&stream, 4, 4)?,
+            value: DeviceBox::new(&stream, 1)?,
+            module: Module::from_ptx(&context, kernels::FILL)?,
+            fill: library.kernel("fill")?,
+            library,
+            variables: Library::from_ptx(&context, VARIABLE)?,
+            word: module_variables.global("word")?,
+            module_variables,
             device,
             context,
             stream,
@@ -95,155 +239,15 @@ impl Fixture {
             later,
             buffer,
             target,
-            values,
-            kinds,
-        })
+        };
+        fixture.context.synchronize()?;
+        Ok(fixture)
     }
 
     /// Returns the device pointer of the values, which is equal to their host address.
-    fn value_address(&self) -> DevicePointer<u32> {
+    pub(crate) fn value_address(&self) -> DevicePointer<u32> {
         DevicePointer::from_raw(self.values.as_ptr().expose_provenance() as u64)
     }
-}
-
-/// The operations that need no device code.
-pub(crate) const OPERATIONS: &[Operation] = &[
-    ("Driver::from_api", |fixture| {
-        // SAFETY: the table is that of the fixture's driver, which outlives every object created from it here.
-        made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
-    }),
-    ("Driver::from_api_with_owner", |fixture| {
-        let owner = fixture.driver.clone();
-        // SAFETY: `owner` keeps the functions of the table callable.
-        made(unsafe { Driver::from_api_with_owner(fixture.driver.api().clone(), owner) }?)
-    }),
-    ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
-    ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
-    ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
-    ("Device::name", |fixture| made(fixture.device.name()?)),
-    ("Device::uuid", |fixture| made(fixture.device.uuid()?)),
-    ("Device::pci_bus_id", |fixture| made(fixture.device.pci_bus_id()?)),
-    ("Device::total_memory", |fixture| made(fixture.device.total_memory()?)),
-    ("Device::attribute", |fixture| made(fixture.device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?)),
-    ("Device::compute_capability", |fixture| made(fixture.device.compute_capability()?)),
-    ("Device::primary_context", |fixture| made(fixture.device.primary_context()?)),
-    ("Context::stream", |fixture| made(fixture.context.stream()?)),
-    ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
-    ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
-    ("Context::profile", |fixture| made(fixture.context.profile()?)),
-    ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|returned| returned.error).map(boxed)),
-    ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
-    ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
-    ("LogReader::write_to", |fixture| {
-        let path = std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
-        let result = fixture.driver.log_reader()?.write_to(&path);
-        std::fs::remove_file(path).unwrap_or_default();
-        made(result?)
-    }),
-    ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
-    ("LogListener::close", |fixture| {
-        fixture.driver.on_log(|_, _| {})?.close().map_err(|returned| returned.error).map(boxed)
-    }),
-    ("Context::close", |fixture| {
-        fixture.device.primary_context()?.close().map_err(|returned| returned.error).map(boxed)
-    }),
-    ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
-    ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
-    ("Stream::is_finished", |fixture| made(fixture.stream.is_finished()?)),
-    ("Stream::wait_event", |fixture| made(fixture.other.wait_event(&fixture.event)?)),
-    ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|returned| returned.error).map(boxed)),
-    ("Event::new", |fixture| made(Event::new(&fixture.context, EventFlags::empty())?)),
-    ("Event::record", |fixture| made(fixture.event.record(&fixture.other)?)),
-    ("Event::is_finished", |fixture| made(fixture.event.is_finished()?)),
-    ("Event::synchronize", |fixture| made(fixture.event.synchronize()?)),
-    ("Event::milliseconds_since", |fixture| made(fixture.later.milliseconds_since(&fixture.event)?)),
-    ("Event::elapsed_since", |fixture| made(fixture.later.elapsed_since(&fixture.event)?)),
-    ("Event::close", |fixture| {
-        Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|returned| returned.error).map(boxed)
-    }),
-    ("DeviceBuffer::uninit", |fixture| made(DeviceBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
-    ("DeviceBuffer::zeroed", |fixture| made(DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
-    ("DeviceBuffer::from_slice", |fixture| made(DeviceBuffer::from_slice(&fixture.stream, &[3_u32; LEN])?)),
-    ("DeviceBuffer::copy_from_slice", |fixture| made(fixture.buffer.copy_from_slice(&[4; LEN])?)),
-    ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
-    ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
-    ("DeviceBuffer::copy_from_device", |fixture| made(fixture.target.copy_from_device(&fixture.buffer)?)),
-    ("DeviceBuffer::bind and DeviceBuffer::launched", |fixture| {
-        made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
-    }),
-    ("DeviceBuffer::close", |fixture| {
-        let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
-        buffer.close().map_err(|returned| returned.error).map(boxed)
-    }),
-    ("PinnedBuffer::zeroed", |fixture| made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)),
-    ("PinnedBuffer::from_slice", |fixture| {
-        made(PinnedBuffer::from_slice(&fixture.context, &[5_u32; LEN], PinnedFlags::empty())?)
-    }),
-    ("PinnedBuffer::close", |fixture| {
-        let buffer = PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?;
-        buffer.close().map_err(|returned| returned.error).map(boxed)
-    }),
-];
-
-/// Returns all operations.
-pub(crate) fn all() -> Vec<Operation> {
-    #[cfg(not(miri))]
-    return [
-        &common()[..],
-        code::OPERATIONS,
-        kernels::OPERATIONS,
-        loading::OPERATIONS,
-        virtual_memory::OPERATIONS,
-        pools::OPERATIONS,
-        if curium_tests::uses_cuda() { &[] } else { pools::SHARED },
-        arrays::OPERATIONS,
-        graphs::OPERATIONS,
-        graph_execs::OPERATIONS,
-        on_streams::OPERATIONS,
-    ]
-    .concat();
-    #[cfg(miri)]
-    return common();
-}
-
-/// Returns the operations that require a driver of CUDA 13.1 or newer, which the simulator must be configured for.
-pub(crate) fn newer() -> Vec<Operation> {
-    #[cfg(not(miri))]
-    return pools::NEWER.to_vec();
-    #[cfg(miri)]
-    return vec![];
-}
-
-/// Returns the operations that require a simulator of their own, and may fail.
-#[cfg(not(miri))]
-pub(crate) fn solitary() -> Vec<Operation> {
-    [
-        solitary::OPERATIONS,
-        kernels::SOLITARY,
-        loading::SOLITARY,
-        resources::SOLITARY,
-        virtual_memory::SOLITARY,
-        graphs::SOLITARY,
-        graph_execs::SOLITARY,
-        pools::SOLITARY,
-        refused::OPERATIONS,
-        pools::NEWER,
-    ]
-    .concat()
-}
-
-fn common() -> Vec<Operation> {
-    [
-        OPERATIONS,
-        memory::OPERATIONS,
-        memory::PENDING,
-        streams::OPERATIONS,
-        hazards::OPERATIONS,
-        captures::OPERATIONS,
-        resources::OPERATIONS,
-        context_operations::OPERATIONS,
-    ]
-    .concat()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]
@@ -255,140 +259,22 @@ pub(crate) fn boxed<T: 'static>(value: T) -> Made {
     Box::new(value)
 }
 
-#[cfg(not(miri))]
-mod code {
-    //! The operations on device code, which Miri is too slow for.
+/// Binds an argument and records its access, as a launch does.
+pub(crate) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
+    let mut guard = AccessGuard::new(stream)?;
+    // SAFETY: no work is enqueued on the stream, and the argument is not used in between.
+    unsafe { argument.bind(&mut guard) }?;
+    // SAFETY: the argument was bound to this stream above and has not been used since.
+    unsafe { argument.launched(&mut guard) };
+    made(())
+}
 
-    use curium_driver::{
-        ArgumentList, CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes,
-        LaunchConfig, Library, Linker, Module, OccupancyFlags, Result,
-    };
-    use curium_tests::kernels;
-
-    use super::{Operation, boxed, made};
-
-    pub(super) type Fill = (&'static mut [u32], u32, u32);
-
-    const VARIABLE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
-
-    pub(crate) struct Code {
-        pub(crate) library: Library,
-        pub(super) module: Module,
-        pub(super) fill: Kernel<Fill>,
-        pub(super) variables: Library,
-        pub(super) module_variables: Module,
-        pub(super) word: Global<u32>,
-    }
-
-    impl Code {
-        pub(super) fn new(context: &Context) -> Result<Self> {
-            let library = Library::from_ptx(context, kernels::FILL)?;
-            let fill = library.kernel("fill")?;
-            let variables = Library::from_ptx(context, VARIABLE)?;
-            let module_variables = Module::from_ptx(context, VARIABLE)?;
-            let word = module_variables.global("word")?;
-            let module = Module::from_ptx(context, kernels::FILL)?;
-            Ok(Self { library, module, fill, variables, module_variables, word })
-        }
-    }
-
-    pub(super) const OPERATIONS: &[Operation] = &[
-        ("Library::from_ptx", |fixture| made(Library::from_ptx(&fixture.driver, kernels::FILL)?)),
-        ("Library::kernel", |fixture| made(fixture.code.library.kernel::<Fill>("fill")?)),
-        ("Library::close", |fixture| {
-            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
-        }),
-        ("Module::from_ptx", |fixture| made(Module::from_ptx(&fixture.context, kernels::FILL)?)),
-        ("Module::kernel", |fixture| made(fixture.code.module.kernel::<Fill>("fill")?)),
-        ("Module::close", |fixture| {
-            Module::from_ptx(&fixture.context, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
-        }),
-        ("Kernel::launch", |fixture| {
-            let config = LaunchConfig::for_elements(super::LEN as u32);
-            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
-            // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { fixture.code.fill.launch(&fixture.other, config, arguments) }?)
-        }),
-        ("Kernel::launch_with", |fixture| {
-            let config = LaunchConfig::for_elements(super::LEN as u32);
-            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
-            let attributes = LaunchAttributes::new().with_priority(0);
-            // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { fixture.code.fill.launch_with(&fixture.other, config, &attributes, arguments) }?)
-        }),
-        ("Kernel::launch_cooperative", |fixture| {
-            let config = LaunchConfig::new(1, 32);
-            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
-            // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { fixture.code.fill.launch_cooperative(&fixture.other, config, arguments) }?)
-        }),
-        ("ArgumentList::check and ArgumentList::launch_with", |fixture| {
-            let kernel = fixture.code.library.untyped_kernel("fill")?;
-            let arguments = ArgumentList::new().write(&mut fixture.buffer).value(6_u32).value(super::LEN as u32);
-            // SAFETY: `fill` writes exactly the words of the buffer.
-            made(unsafe { kernel.launch(&fixture.other, LaunchConfig::for_elements(super::LEN as u32), arguments) }?)
-        }),
-        ("Kernel::parameters", |fixture| made(fixture.code.fill.parameters()?)),
-        ("Kernel::in_context", |fixture| made(fixture.code.fill.in_context(&fixture.context)?)),
-        ("Kernel::load", |fixture| made(fixture.code.fill.load(&fixture.context)?)),
-        ("Kernel::load_state", |fixture| made(fixture.code.fill.load_state(&fixture.context)?)),
-        ("Kernel::registers", |fixture| made(fixture.code.fill.registers(&fixture.device)?)),
-        ("Kernel::required_cluster", |fixture| made(fixture.code.fill.required_cluster(&fixture.device)?)),
-        ("Kernel::set_max_dynamic_shared_bytes", |fixture| {
-            made(fixture.code.fill.set_max_dynamic_shared_bytes(&fixture.device, 1024)?)
-        }),
-        ("Kernel::set_preferred_carveout", |fixture| {
-            made(fixture.code.fill.set_preferred_carveout(&fixture.device, Carveout::Default)?)
-        }),
-        ("Kernel::set_cache_config", |fixture| {
-            made(fixture.code.fill.set_cache_config(&fixture.device, CacheConfig::NoPreference)?)
-        }),
-        ("Kernel::active_blocks", |fixture| made(fixture.code.fill.active_blocks(&fixture.context, 128, 0)?)),
-        ("Kernel::active_blocks_with_flags", |fixture| {
-            let flags = OccupancyFlags::empty();
-            made(fixture.code.fill.active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
-        }),
-        ("Kernel::available_dynamic_shared_bytes", |fixture| {
-            made(fixture.code.fill.available_dynamic_shared_bytes(&fixture.context, 1, 128)?)
-        }),
-        ("Kernel::suggested_size", |fixture| made(fixture.code.fill.suggested_size(&fixture.context, 0, 0)?)),
-        ("Kernel::suggested_size_with", |fixture| {
-            let flags = OccupancyFlags::empty();
-            made(fixture.code.fill.suggested_size_with(&fixture.context, |_| 0, 0, flags)?)
-        }),
-        ("Kernel::max_cluster_size", |fixture| {
-            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new());
-            made(fixture.code.fill.max_cluster_size(&fixture.context, config, &attributes)?)
-        }),
-        ("Kernel::active_clusters", |fixture| {
-            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new().with_cluster(2));
-            made(fixture.code.fill.active_clusters(&fixture.context, config, &attributes)?)
-        }),
-        ("Library::kernels", |fixture| made(fixture.code.library.kernels()?)),
-        ("Library::kernel_names", |fixture| made(fixture.code.library.kernel_names()?)),
-        ("Library::module", |fixture| made(fixture.code.library.module(&fixture.context)?)),
-        ("Library::global", |fixture| made(fixture.code.variables.global::<u32>(&fixture.context, "word")?)),
-        ("Library::from_kept_image", |fixture| {
-            let image = Image::from_ptx(kernels::FILL)?;
-            made(Library::from_kept_image(&fixture.driver, image, &JitOptions::new())?)
-        }),
-        ("Module::kernels", |fixture| made(fixture.code.module.kernels()?)),
-        ("Module::kernel_names", |fixture| made(fixture.code.module.kernel_names()?)),
-        ("Module::global", |fixture| made(fixture.code.module_variables.global::<u32>("word")?)),
-        ("Driver::loading_mode", |fixture| made(fixture.driver.loading_mode()?)),
-        ("Global::write", |fixture| {
-            // SAFETY: no kernel uses the variable.
-            made(unsafe { fixture.code.word.write(&fixture.other, &[4]) }?)
-        }),
-        ("Global::read", |fixture| {
-            // SAFETY: no kernel uses the variable, and any bytes are a number.
-            made(unsafe { fixture.code.word.read(&fixture.other, &mut [0]) }?)
-        }),
-        ("Linker::complete", |fixture| {
-            let options = JitOptions::new();
-            let mut linker = Linker::new(&fixture.context, &options)?;
-            linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
-            linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
-        }),
-    ];
+/// Returns the path of a PTX file, written once: the machine that runs the tests need not have the source tree.
+pub(crate) fn ptx_file() -> &'static Path {
+    static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let path = std::env::temp_dir().join(format!("curium-fill-{}.ptx", std::process::id()));
+        std::fs::write(&path, kernels::FILL).expect("a file can be written");
+        path
+    });
+    &FILE
 }

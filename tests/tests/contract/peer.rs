@@ -107,3 +107,39 @@ fn devices_of_different_drivers_are_no_peers() {
         }
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::AtomicOperation;
+    use curium_sys::CUdevice_P2PAttribute;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Driver::topology", |fixture| made(fixture.driver.topology()?)),
+        ("Device::can_access_peer", |fixture| made(fixture.device.can_access_peer(&fixture.device)?)),
+        ("Device::host_atomics", |fixture| made(fixture.device.host_atomics(&[AtomicOperation::And])?)),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Device::fabric_cluster_uuid", |fixture| made(fixture.device.fabric_cluster_uuid()?)),
+        ("Device::cliques", |fixture| made(fixture.device.cliques()?)),
+        ("Device::clique_count", |fixture| made(fixture.device.clique_count()?)),
+        ("Device::peer_attribute", |fixture| {
+            let attribute = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
+            made(fixture.device.peer_attribute(&fixture.driver.device(1)?, attribute)?)
+        }),
+        ("Device::peer_link", |fixture| made(fixture.device.peer_link(&fixture.driver.device(1)?)?)),
+        ("Device::peer_atomics", |fixture| {
+            made(fixture.device.peer_atomics(&fixture.driver.device(1)?, &[AtomicOperation::And])?)
+        }),
+        ("Context::enable_peer_access", |fixture| {
+            let peer = fixture.driver.device(1)?.primary_context()?;
+            made(fixture.context.enable_peer_access(&peer)?)
+        }),
+        ("Context::disable_peer_access", |fixture| {
+            let peer = fixture.driver.device(1)?.primary_context()?;
+            fixture.context.enable_peer_access(&peer)?;
+            made(fixture.context.disable_peer_access(&peer)?)
+        }),
+    ];
+}

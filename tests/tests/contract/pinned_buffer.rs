@@ -148,3 +148,31 @@ fn pinned_buffer_is_written_on_any_thread() {
         assert_eq!(moved, [0, 1, 2, 3]);
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::{PinnedBuffer, PinnedFlags};
+
+    use crate::operations::{LEN, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("PinnedBuffer::zeroed", |fixture| {
+            made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)
+        }),
+        ("PinnedBuffer::from_slice", |fixture| {
+            made(PinnedBuffer::from_slice(&fixture.context, &[5_u32; LEN], PinnedFlags::empty())?)
+        }),
+        ("PinnedBuffer::close", |fixture| {
+            let buffer = PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?;
+            buffer.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("PinnedBuffer::filled", |fixture| {
+            made(PinnedBuffer::filled(&fixture.context, LEN, 7_u32, PinnedFlags::empty())?)
+        }),
+        #[cfg(target_os = "linux")]
+        ("PinnedBuffer::zeroed_on_node", |fixture| {
+            let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
+            pinned.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
+    ];
+}

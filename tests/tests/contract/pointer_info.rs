@@ -92,3 +92,22 @@ fn pointer_information_distinguishes_kinds_of_memory() {
         assert_eq!(view.as_pointer(), unified.as_pointer());
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::DevicePointer;
+    use curium_memory::{PointerInfo, PointerSharing, address_range, set_sync_memops};
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("PointerInfo::of", |fixture| made(PointerInfo::of(&fixture.driver, fixture.buffer.as_pointer())?)),
+        ("PointerSharing::of", |fixture| made(PointerSharing::of(&fixture.context, fixture.buffer.as_pointer())?)),
+        ("pointer_info::address_range", |fixture| made(address_range(&fixture.context, fixture.buffer.as_pointer())?)),
+        ("pointer_info::set_sync_memops", |fixture| {
+            made(set_sync_memops(&fixture.driver, fixture.rows.as_pointer(), false)?)
+        }),
+        ("pointer_info::address_range, of nothing", |fixture| {
+            made(address_range(&fixture.context, DevicePointer::<u8>::from_raw(8))?)
+        }),
+    ];
+}

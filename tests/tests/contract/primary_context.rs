@@ -61,3 +61,23 @@ fn reset_ends_the_primary_context_until_it_is_retained_again() {
         });
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::ContextFlags;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Device::primary_context", |fixture| made(fixture.device.primary_context()?)),
+        ("Device::primary_state", |fixture| made(fixture.device.primary_state()?)),
+        ("Device::set_primary_flags", |fixture| made(fixture.device.set_primary_flags(ContextFlags::empty())?)),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Device::reset_primary_context", |fixture| {
+        // Of another device where there is one: memory of the fixture's pools would outlive the context, and leak.
+        let devices = fixture.device.driver().devices()?;
+        let last = devices.last().unwrap_or(&fixture.device);
+        // SAFETY: the objects created in the context are only dropped.
+        made(unsafe { last.reset_primary_context() }?)
+    })];
+}

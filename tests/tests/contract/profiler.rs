@@ -27,3 +27,14 @@ fn profiler_that_does_not_stop_is_given_back() {
         test.assert_calls(Function::cuProfilerStop, 1, || drop(profiling));
     });
 }
+
+pub(crate) mod operations {
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Context::profile", |fixture| made(fixture.context.profile()?)),
+        ("Profiling::close", |fixture| {
+            fixture.context.profile()?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+    ];
+}

@@ -323,3 +323,18 @@ fn other_errors_and_success_start_no_recovery() {
         assert_eq!(tried(resource.statistics().trim), (1, 0, 0));
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::{Reclaiming, StreamOrdered};
+
+    use crate::operations::{Operation, allocate_and_free, upkeep};
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
+            allocate_and_free(fixture, Reclaiming::new(StreamOrdered))
+        }),
+        ("Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge", |fixture| {
+            upkeep(fixture, Reclaiming::new(StreamOrdered))
+        }),
+    ];
+}

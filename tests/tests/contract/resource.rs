@@ -247,3 +247,30 @@ fn arena_grows_contiguously_and_coalesces_free_blocks() {
         free(&arena, &stream, more, 1, 1).expect("the memory can be freed");
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::{Arena, Managed, Pinned, Resource, StreamOrdered, SyncAlloc};
+
+    use crate::operations::{Operation, allocate, allocate_and_free, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("StreamOrdered::allocate and StreamOrdered::deallocate", |fixture| allocate_and_free(fixture, StreamOrdered)),
+        ("StreamOrdered::trim", |fixture| made(StreamOrdered.trim(&fixture.stream, 0)?)),
+        ("SyncAlloc::allocate and SyncAlloc::deallocate", |fixture| allocate_and_free(fixture, SyncAlloc)),
+        ("Managed::allocate and Managed::deallocate", |fixture| allocate_and_free(fixture, Managed)),
+        ("Pinned::allocate and Pinned::deallocate", |fixture| allocate_and_free(fixture, Pinned)),
+        ("Arena::new", |fixture| made(Arena::new(&fixture.context)?)),
+        ("Arena::allocate", |fixture| allocate(fixture, Arena::new(&fixture.context)?)),
+        ("Arena::deallocate", |fixture| {
+            let arena = Arena::new(&fixture.context)?;
+            allocate_and_free(fixture, &arena)?;
+            made(arena)
+        }),
+        ("Arena::trim", |fixture| {
+            let arena = Arena::new(&fixture.context)?;
+            allocate_and_free(fixture, &arena)?;
+            arena.trim(&fixture.stream, 0)?;
+            made(arena)
+        }),
+    ];
+}

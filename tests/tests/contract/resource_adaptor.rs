@@ -348,3 +348,49 @@ fn writer_may_use_the_resource_that_it_records() {
         assert!(writes.load(Ordering::Relaxed) >= 4, "two allocations and two frees are written");
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::diagnostics::{AllocationLog, AllocationRecorder};
+    use curium_memory::{FailureCallback, LeakTracker, LimitedResource, Statistics, StreamOrdered};
+
+    use crate::operations::{Operation, allocate_and_free, made, upkeep};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("LeakTracker::allocate and LeakTracker::deallocate", |fixture| {
+            allocate_and_free(fixture, LeakTracker::new(StreamOrdered))
+        }),
+        ("LimitedResource::allocate and LimitedResource::deallocate", |fixture| {
+            allocate_and_free(fixture, LimitedResource::new(StreamOrdered, 1 << 20))
+        }),
+        ("FailureCallback::allocate and FailureCallback::deallocate", |fixture| {
+            allocate_and_free(fixture, FailureCallback::new(StreamOrdered, |_, _, _| false))
+        }),
+        ("AllocationRecorder::allocate and AllocationRecorder::deallocate", |fixture| {
+            allocate_and_free(fixture, AllocationRecorder::ring(StreamOrdered, 16))
+        }),
+        ("Statistics::allocate and Statistics::deallocate", |fixture| {
+            allocate_and_free(fixture, Statistics::new(StreamOrdered))
+        }),
+        ("LimitedResource::trim and LimitedResource::synchronize and LimitedResource::purge", |fixture| {
+            upkeep(fixture, LimitedResource::new(StreamOrdered, 64))
+        }),
+        ("FailureCallback::trim and FailureCallback::synchronize and FailureCallback::purge", |fixture| {
+            upkeep(fixture, FailureCallback::new(StreamOrdered, |_, _, _| false))
+        }),
+        ("AllocationRecorder::trim and AllocationRecorder::synchronize and AllocationRecorder::purge", |fixture| {
+            upkeep(fixture, AllocationRecorder::ring(StreamOrdered, 16))
+        }),
+        ("Statistics::trim and Statistics::synchronize and Statistics::purge", |fixture| {
+            upkeep(fixture, Statistics::new(StreamOrdered))
+        }),
+        ("LeakTracker::trim and LeakTracker::synchronize and LeakTracker::purge", |fixture| {
+            upkeep(fixture, LeakTracker::new(StreamOrdered))
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("AllocationLog::replay", |fixture| {
+        let recording = AllocationRecorder::ring(StreamOrdered, 16);
+        allocate_and_free(fixture, &recording)?;
+        made(AllocationLog::new(recording.events()).replay(&StreamOrdered, &fixture.context)?)
+    })];
+}

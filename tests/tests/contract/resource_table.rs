@@ -166,3 +166,17 @@ fn failures_are_error_codes_in_c() {
         end(table);
     });
 }
+
+pub(crate) mod operations {
+    use curium_memory::StreamOrdered;
+    use curium_memory::c_resource::{ExternalResource, ResourceTable};
+
+    use crate::operations::{Operation, allocate_and_free};
+
+    pub(crate) const SOLITARY: &[Operation] =
+        &[("ResourceTable::export and ExternalResource::allocate and ExternalResource::deallocate", |fixture| {
+            let table = ResourceTable::export(StreamOrdered, &fixture.context);
+            // SAFETY: the table is that of a resource, and has no other owner.
+            allocate_and_free(fixture, unsafe { ExternalResource::from_table(table) }?)
+        })];
+}

@@ -164,3 +164,23 @@ fn stream_keeps_its_context_and_driver() {
         assert_eq!(stream.driver().version(), test.driver().version());
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{AttachMode, DevicePointer, Stream, StreamOptions};
+
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
+        ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
+        ("Stream::is_finished", |fixture| made(fixture.stream.is_finished()?)),
+        ("Stream::wait_event", |fixture| made(fixture.other.wait_event(&fixture.event)?)),
+        ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|returned| returned.error).map(boxed)),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Stream::attach_managed", |fixture| {
+        let address = DevicePointer::from_raw(fixture.value_address().as_raw());
+        // SAFETY: no work uses the values.
+        made(unsafe { fixture.stream.attach_managed(address, 0, AttachMode::Global) }?)
+    })];
+}

@@ -86,3 +86,47 @@ fn attribute_that_no_stream_has_is_an_error_that_names_it() {
         assert!(error.to_string().contains("attribute 2"), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{
+        AccessPolicyWindow, DevicePointer, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+    };
+    use curium_sys::CUstreamAttrID;
+
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Stream::id", |fixture| made(fixture.stream.id()?)),
+        ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
+        ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
+        ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
+        ("Stream::set_access_policy_window", |fixture| {
+            let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);
+            made(fixture.stream.set_access_policy_window(window)?)
+        }),
+        ("Stream::synchronization_policy", |fixture| made(fixture.stream.synchronization_policy()?)),
+        ("Stream::set_synchronization_policy", |fixture| {
+            made(fixture.stream.set_synchronization_policy(SynchronizationPolicy::Spin)?)
+        }),
+        ("Stream::memory_sync_domain", |fixture| made(fixture.stream.memory_sync_domain()?)),
+        ("Stream::set_memory_sync_domain", |fixture| {
+            made(fixture.stream.set_memory_sync_domain(MemorySyncDomain::Default)?)
+        }),
+        ("Stream::memory_sync_domain_map", |fixture| made(fixture.stream.memory_sync_domain_map()?)),
+        ("Stream::set_memory_sync_domain_map", |fixture| {
+            made(fixture.stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 0 })?)
+        }),
+        ("Stream::copy_attributes_from", |fixture| made(fixture.stream.copy_attributes_from(&fixture.other)?)),
+        ("Stream::raw_attribute", |fixture| {
+            let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+            fixture.stream.raw_attribute(attribute).map(|_| boxed(()))
+        }),
+        ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
+        ("Stream::set_raw_attribute", |fixture| {
+            let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+            let value = fixture.stream.raw_attribute(attribute)?;
+            // SAFETY: the value has the type of this attribute.
+            made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)
+        }),
+    ];
+}

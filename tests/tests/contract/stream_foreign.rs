@@ -85,3 +85,15 @@ fn ownership_of_a_raw_stream_is_taken_and_released() {
         test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(stream));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Stream;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[("Stream::into_raw", |fixture| {
+        let raw = fixture.context.stream()?.into_raw()?;
+        // SAFETY: the handle is live and has no other owner.
+        made(unsafe { Stream::from_raw(&fixture.context, raw) })
+    })];
+}

@@ -141,3 +141,36 @@ fn misaligned_address_is_an_error() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{MemoryOperation, WaitCondition};
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Stream::write_value_u32", |fixture| {
+            // SAFETY: the address is that of the pinned values, which outlive the work.
+            made(unsafe { fixture.stream.write_value_u32(fixture.value_address(), 1) }?)
+        }),
+        ("Stream::write_value_u64", |fixture| {
+            // SAFETY: as above; pinned memory is aligned to more than 8, and there are 16 values of 4 bytes.
+            made(unsafe { fixture.stream.write_value_u64(fixture.value_address().cast(), 1) }?)
+        }),
+        ("Stream::wait_value_u32", |fixture| {
+            // SAFETY: as above; the comparison holds for every value.
+            made(unsafe { fixture.stream.wait_value_u32(fixture.value_address(), WaitCondition::Nor, 0xf000_0000) }?)
+        }),
+        ("Stream::wait_value_u64", |fixture| {
+            let address = fixture.value_address().cast();
+            // SAFETY: as above.
+            made(unsafe { fixture.stream.wait_value_u64(address, WaitCondition::Nor, 0xf000_0000_0000_0000) }?)
+        }),
+        ("Stream::batch_memory_operations", |fixture| {
+            let address = fixture.value_address();
+            let operations =
+                [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
+            // SAFETY: as above, and the stream waits for a value that was written.
+            made(unsafe { fixture.stream.batch_memory_operations(&operations) }?)
+        }),
+    ];
+}

@@ -52,3 +52,24 @@ fn pool_keeps_no_more_streams_than_it_may() {
         assert_eq!(pool.idle(), 1);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{EventFlags, EventPool, StreamOptions, StreamPool};
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("HandlePool::trim", |fixture| {
+            let streams = StreamPool::new(&fixture.context, StreamOptions::new());
+            let events = EventPool::new(&fixture.context, EventFlags::empty());
+            drop((streams.take()?, events.take()?));
+            streams.trim();
+            events.trim();
+            made(())
+        }),
+        ("HandlePool::take and Event::create and Stream::create", |fixture| {
+            let streams = StreamPool::new(&fixture.context, StreamOptions::new());
+            made((streams.take()?, EventPool::new(&fixture.context, EventFlags::empty()).take()?))
+        }),
+    ];
+}

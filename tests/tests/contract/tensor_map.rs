@@ -320,3 +320,83 @@ fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
         gate.open();
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Result;
+    use curium_memory::{
+        Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead,
+        TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
+    };
+
+    use crate::operations::{Fixture, LEN, Operation, made, pass};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
+        ("TensorMap::im2col", |fixture| {
+            let layout = images(fixture);
+            made(TensorMap::im2col(&fixture.context, &layout, &pixels())?)
+        }),
+        ("TensorView::tiled", |fixture| {
+            let layout = images(fixture);
+            made(TensorView::tiled(fixture.buffer.as_slice(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+        }),
+        ("TensorView::im2col", |fixture| {
+            let (layout, pixels) = (images(fixture), pixels());
+            made(TensorView::im2col(fixture.buffer.as_slice(), &layout, &pixels)?.as_map().to_words())
+        }),
+        ("TensorViewMut::tiled", |fixture| {
+            let layout = images(fixture);
+            made(TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+        }),
+        ("TensorViewMut::im2col", |fixture| {
+            let (layout, pixels) = (images(fixture), pixels());
+            made(TensorViewMut::im2col(fixture.buffer.as_slice_mut(), &layout, &pixels)?.as_map().to_words())
+        }),
+        ("TensorView::bind and TensorView::launched", |fixture| {
+            let view = TensorView::tiled(fixture.buffer.as_slice(), &images(fixture), &[4, 1, 1, 1])?;
+            pass::<TensorRead>(&fixture.other, &view)
+        }),
+        ("TensorViewMut::bind and TensorViewMut::launched", |fixture| {
+            let layout = images(fixture);
+            let mut view = TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?;
+            pass::<TensorWrite>(&fixture.other, &mut view)
+        }),
+        ("TensorMap::replace_address", |fixture| {
+            made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("TensorMap::im2col_wide", |fixture| {
+            let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
+            made(TensorMap::im2col_wide(&fixture.context, &layout, &wide_pixels())?)
+        }),
+        ("TensorView::im2col_wide", |fixture| {
+            let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
+            made(TensorView::im2col_wide(fixture.buffer.as_slice(), &layout, &wide_pixels())?.as_map().to_words())
+        }),
+        ("TensorMap::set_allocation_class", |fixture| {
+            let mut map = map_tensor(fixture)?;
+            // SAFETY: only the tensor itself is encoded.
+            made(unsafe { map.set_allocation_class(&fixture.context, TensorAllocationClass::Auto) }?)
+        }),
+    ];
+
+    fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
+        let layout = TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, LEN as u64 / 4]);
+        TensorMap::tiled(&fixture.context, &layout, &[4, 1])
+    }
+
+    fn pixels() -> Im2col<'static> {
+        Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 4, pixels_per_column: 2 }
+    }
+
+    /// Returns the layout of one image of two by two pixels.
+    fn images(fixture: &Fixture) -> TensorLayout {
+        TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, 2, 2, 1])
+    }
+
+    fn wide_pixels() -> Im2colWide {
+        Im2colWide { lower: 0, upper: 0, channels_per_pixel: 4, pixels_per_column: 2, mode: Im2colWideMode::Column }
+    }
+}

@@ -301,3 +301,71 @@ fn texture_that_the_driver_does_not_destroy_is_given_back() {
         assert_eq!(error.function(), Some(Function::cuSurfObjectDestroy));
     });
 }
+
+pub(crate) mod operations {
+    use std::sync::Arc;
+
+    use curium_driver::{Graph, Result};
+    use curium_memory::{DeviceBuffer, Pitch2d, Surface, SurfaceObject, Texture, TextureObject, TextureOptions};
+
+    use crate::array::operations::{array, levels};
+    use crate::operations::{Fixture, Operation, made, pass};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Texture::from_array", |fixture| made(texture(fixture)?)),
+        ("Texture::from_mipmapped_array", |fixture| {
+            made(Texture::from_mipmapped_array(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
+        }),
+        ("Texture::from_array_with_view", |fixture| {
+            made(Texture::from_array_with_view(&Arc::new(array(fixture)?), &TextureOptions::new(), None)?)
+        }),
+        ("Texture::from_buffer", |fixture| made(Texture::from_buffer(&buffer(fixture)?, &TextureOptions::new())?)),
+        ("Texture::from_pitch2d", |fixture| {
+            let plane = Pitch2d { width: 4, height: 2, pitch_bytes: 512 };
+            made(Texture::from_pitch2d(&buffer(fixture)?, plane, &TextureOptions::new())?)
+        }),
+        ("Texture::options", |fixture| {
+            let texture = texture(fixture)?;
+            texture.options()?;
+            made(texture)
+        }),
+        ("Texture::bind and Texture::launched", |fixture| {
+            let texture = texture(fixture)?;
+            pass::<TextureObject>(&fixture.other, &texture)?;
+            made(texture)
+        }),
+        ("Surface::bind and Surface::launched", |fixture| {
+            let surface = Surface::new(&Arc::new(array(fixture)?))?;
+            pass::<SurfaceObject>(&fixture.other, &surface)?;
+            made(surface)
+        }),
+        ("Texture::bind and Surface::bind, in a capture", |fixture| {
+            let array = Arc::new(array(fixture)?);
+            let (texture, surface) = (Texture::from_array(&array, &TextureOptions::new())?, Surface::new(&array)?);
+            made(Graph::capture(&fixture.context, |scope| {
+                pass::<TextureObject>(scope, &texture).map(drop)?;
+                pass::<SurfaceObject>(scope, &surface).map(drop)
+            })?)
+        }),
+        ("Texture::close", |fixture| {
+            let array = Arc::new(array(fixture)?);
+            let texture = Texture::from_array(&array, &TextureOptions::new())?;
+            texture.close()?;
+            made(array)
+        }),
+        ("Surface::new", |fixture| made(Surface::new(&Arc::new(array(fixture)?))?)),
+        ("Surface::close", |fixture| {
+            let array = Arc::new(array(fixture)?);
+            Surface::new(&array)?.close()?;
+            made(array)
+        }),
+    ];
+
+    fn texture(fixture: &Fixture) -> Result<Texture<u32>> {
+        Texture::from_array(&Arc::new(array(fixture)?), &TextureOptions::new())
+    }
+
+    fn buffer(fixture: &Fixture) -> Result<Arc<DeviceBuffer<u32>>> {
+        DeviceBuffer::zeroed(&fixture.stream, 4096).map(Arc::new)
+    }
+}

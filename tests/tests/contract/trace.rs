@@ -133,3 +133,16 @@ fn error_of_the_work_is_the_error_of_the_trace() {
         assert_eq!(events(&write(trace), "work").len(), 0);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Trace;
+
+    use crate::operations::{Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Trace::on_stream and Trace::write", |fixture| {
+        let trace = Trace::start();
+        trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
+        trace.write(std::io::sink()).expect("a sink takes everything");
+        made(())
+    })];
+}

@@ -236,3 +236,78 @@ fn memory_of_two_drivers_does_not_mix() {
         });
     });
 }
+
+pub(crate) mod operations {
+    #[cfg(target_os = "linux")]
+    use std::os::fd::AsFd;
+
+    use curium_driver::Result;
+    use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
+    use curium_memory::{AddressRange, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory};
+    use curium_tests::shared_handle_types;
+
+    use crate::operations::{Fixture, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("PhysicalOptions::granularity", |fixture| made(granularity(fixture)?)),
+        ("AddressRange::reserve", |fixture| made(AddressRange::reserve(&fixture.driver, granularity(fixture)?)?)),
+        ("AddressRange::map", |fixture| made(map(fixture)?)),
+        ("AddressRange::close", |fixture| {
+            let range = AddressRange::reserve(&fixture.driver, granularity(fixture)?)?;
+            range.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("PhysicalMemory::new", |fixture| made(memory(fixture)?)),
+        ("PhysicalMemory::options", |fixture| made(memory(fixture)?.options()?)),
+        #[cfg(target_os = "linux")]
+        ("PhysicalMemory::export_fd", |fixture| made(memory(fixture)?.export_fd()?)),
+        #[cfg(target_os = "linux")]
+        ("PhysicalMemory::import_fd", |fixture| {
+            let memory = memory(fixture)?;
+            let descriptor = memory.export_fd()?;
+            made(PhysicalMemory::import_fd(&fixture.driver, descriptor.as_fd(), memory.byte_len())?)
+        }),
+        ("PhysicalMemory::close", |fixture| memory(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
+        ("Mapping::set_access", |fixture| made(map(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
+        ("Mapping::access", |fixture| made(map(fixture)?.access(&fixture.device)?)),
+        ("Mapping::retain_memory", |fixture| made(map(fixture)?.retain_memory()?)),
+        ("Mapping::close", |fixture| {
+            let memory = memory(fixture)?;
+            let range = AddressRange::reserve(&fixture.driver, memory.byte_len())?;
+            range.map(0, &memory)?.close()?;
+            made((range, memory))
+        }),
+        ("AddressRange::reserve_with", |fixture| {
+            made(AddressRange::reserve_with(&fixture.driver, granularity(fixture)?, ReserveOptions::new())?)
+        }),
+        ("PhysicalMemory::with_options", |fixture| made(memory(fixture)?)),
+        ("Mapping::set_accesses", |fixture| {
+            let (mapping, location) = (map(fixture)?, MemoryLocation::from(&fixture.device));
+            made(mapping.set_accesses(&[(location, MemoryAccess::ReadWrite)])?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("PhysicalMemory::export_fabric", |fixture| made(memory(fixture)?.export_fabric()?)),
+        ("PhysicalMemory::import_fabric", |fixture| {
+            let handle = FabricHandle::from_bytes([1; 64]);
+            made(PhysicalMemory::import_fabric(&fixture.driver, handle, granularity(fixture)?)?)
+        }),
+    ];
+
+    pub(crate) fn map(fixture: &Fixture) -> Result<Mapping> {
+        let memory = memory(fixture)?;
+        AddressRange::reserve(&fixture.driver, memory.byte_len())?.map(0, &memory)
+    }
+
+    fn granularity(fixture: &Fixture) -> Result<usize> {
+        options(fixture).granularity(&fixture.driver, Granularity::Minimum)
+    }
+
+    fn memory(fixture: &Fixture) -> Result<PhysicalMemory> {
+        PhysicalMemory::with_options(&fixture.driver, granularity(fixture)?, &options(fixture))
+    }
+
+    fn options(fixture: &Fixture) -> PhysicalOptions {
+        PhysicalOptions::new(&fixture.device).with_handle_types(shared_handle_types())
+    }
+}

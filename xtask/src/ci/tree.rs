@@ -71,11 +71,12 @@ fn is_written_source(path: &str) -> bool {
     path.ends_with(".rs") && !path.contains("/generated/")
 }
 
-/// Returns the number of lines before the test module, which is the last item of a file.
+/// Returns the number of lines before the last item of a file if it is a test module or a list of operations to test.
 fn length_without_tests(text: &str) -> usize {
     let lines: Vec<_> = text.lines().collect();
-    let tests = lines.windows(2).position(|pair| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod "));
-    tests.unwrap_or(lines.len())
+    let is_tests = |pair: &[&str]| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod ");
+    let last = lines.windows(2).position(|pair| is_tests(pair) || pair[1] == "pub(crate) mod operations {");
+    last.unwrap_or(lines.len())
 }
 
 /// Returns the lines of comments that are too wide.
@@ -102,6 +103,7 @@ mod tests {
     #[test]
     fn tests_do_not_count_to_the_length_of_a_file() {
         assert_eq!(length_without_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        assert_eq!(length_without_tests("a\n\npub(crate) mod operations {\n}\n"), 1);
         assert_eq!(length_without_tests("a\n#[cfg(test)]\nuse b;\nc\n"), 4);
     }
 

@@ -307,3 +307,42 @@ fn capture_into_a_graph_is_a_missing_function_before_12_3() {
         assert!(graph.nodes().expect("nothing is being captured").is_empty());
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{Error, Graph};
+
+    use crate::operations::{Fixture, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::capture_into", |fixture| {
+            let mut graph = Graph::new(&fixture.context)?;
+            let Fixture { buffer, target, .. } = fixture;
+            let filled = graph.capture_into(&[], |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
+            let begin = graph.add_empty(&[])?;
+            // Ordered after the fill by the memory, without a named dependency.
+            let last = graph.capture_into(&[begin], |scope| {
+                target.as_slice_mut().copy_from_device_on(scope, buffer)?;
+                scope.add_host(scope, || {})
+            })?;
+            made((graph, filled, last))
+        }),
+        ("CaptureScope::follow", |fixture| {
+            let mut graph = Graph::new(&fixture.context)?;
+            let node = graph.add_empty(&[])?;
+            let last = graph.capture_into(&[], |scope| {
+                scope.follow(scope, &[node])?;
+                fixture.buffer.as_slice_mut().fill_on(scope, 3)
+            })?;
+            made((graph, last))
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Graph::capture_into, of work that fails", |fixture| {
+        let mut graph = Graph::new(&fixture.context)?;
+        let failed = graph.capture_into(&[], |scope| {
+            fixture.buffer.as_slice_mut().fill_on(scope, 3)?;
+            Err(Error::argument("work", "fails as it should"))
+        });
+        made((failed.err(), graph))
+    })];
+}

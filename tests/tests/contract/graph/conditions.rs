@@ -101,3 +101,23 @@ fn condition_whose_handle_is_0_is_valid_and_only_the_result_is_an_error() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED), "{error}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::ConditionalKind;
+
+    use crate::graph::operations::graph;
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::condition", |fixture| {
+            let mut graph = graph(fixture)?;
+            made((graph.condition(Some(1))?, graph))
+        }),
+        ("Graph::add_conditional", |fixture| {
+            let mut graph = graph(fixture)?;
+            let condition = graph.condition(Some(1))?;
+            let node = graph.add_conditional(&[], condition, ConditionalKind::If)?;
+            made((node, graph))
+        }),
+    ];
+}

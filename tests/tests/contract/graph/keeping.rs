@@ -249,3 +249,57 @@ fn update_retains_the_closures_of_the_graph_and_releases_the_previous_ones() {
         counts.iter().for_each(await_last);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::UserObject;
+
+    use crate::graph::operations::graph;
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::add_host", |fixture| {
+            let mut graph = graph(fixture)?;
+            made((graph.add_host(&[], || {})?, graph))
+        }),
+        ("Graph::set_host", |fixture| {
+            let mut graph = graph(fixture)?;
+            let node = graph.add_host(&[], || {})?;
+            graph.set_host(node, || {})?;
+            made(graph)
+        }),
+        ("Graph::raw_host", |fixture| {
+            let mut graph = graph(fixture)?;
+            let node = graph.add_host(&[], || {})?;
+            graph.raw_host(node)?;
+            made(graph)
+        }),
+        ("Graph::retain_object", |fixture| {
+            let mut graph = graph(fixture)?;
+            graph.retain_object(&UserObject::new(&fixture.driver, 3_u32)?)?;
+            made(graph)
+        }),
+        ("Graph::release_object", |fixture| {
+            let (mut graph, object) = (graph(fixture)?, UserObject::new(&fixture.driver, 3_u32)?);
+            graph.retain_object(&object)?;
+            graph.release_object(&object)?;
+            made(graph)
+        }),
+        ("UserObject::new", |fixture| made(UserObject::new(&fixture.driver, 3_u32)?)),
+        ("UserObject::retain_raw and UserObject::release_raw", |fixture| {
+            let object = UserObject::new(&fixture.driver, 3_u32)?;
+            object.retain_raw(2)?;
+            // SAFETY: two references were added, and no other code relies on them.
+            unsafe { object.release_raw(2) }?;
+            made(object)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[("GraphExec::set_host", |fixture| {
+        let mut graph = graph(fixture)?;
+        let node = graph.add_host(&[], || {})?;
+        let mut exec = graph.instantiate()?;
+        exec.set_host(node, || {})?;
+        exec.launch(&fixture.stream)?;
+        made(fixture.stream.synchronize()?)
+    })];
+}

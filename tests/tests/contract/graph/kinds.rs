@@ -315,3 +315,137 @@ fn attributes_of_a_kernel_node_are_queried_and_copied() {
         assert_eq!(words(&buffer), [4; LEN]);
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{LaunchAttributes, LaunchConfig, MemoryOperation};
+    use curium_sys::CUlaunchAttributeID;
+
+    use crate::graph::operations::{arguments, empty, graph, with_copy, with_fill, with_kernel};
+    use crate::operations::{Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::add_empty", |fixture| {
+            let mut graph = graph(fixture)?;
+            let first = graph.add_empty(&[])?;
+            made((graph.add_empty(&[first])?, graph))
+        }),
+        ("Graph::add_kernel", |fixture| made(with_kernel(fixture)?)),
+        ("Graph::kernel_config", |fixture| {
+            let (graph, node) = with_kernel(fixture)?;
+            made((graph.kernel_config(&node)?, graph))
+        }),
+        ("Graph::add_copy", |fixture| made(with_copy(fixture)?)),
+        ("Graph::copy", |fixture| {
+            let (graph, node) = with_copy(fixture)?;
+            made((graph.copy(node)?, graph))
+        }),
+        ("Graph::add_fill", |fixture| made(with_fill(fixture)?)),
+        ("Graph::fill", |fixture| {
+            let (graph, node) = with_fill(fixture)?;
+            made((graph.fill(node)?, graph))
+        }),
+        ("Graph::add_event_record", |fixture| {
+            let mut graph = graph(fixture)?;
+            made((graph.add_event_record(&[], &fixture.event)?, graph))
+        }),
+        ("Graph::records", |fixture| {
+            let mut graph = graph(fixture)?;
+            let node = graph.add_event_record(&[], &fixture.event)?;
+            made((graph.records(node, &fixture.event)?, graph))
+        }),
+        ("Graph::add_event_wait", |fixture| {
+            let mut graph = graph(fixture)?;
+            made((graph.add_event_wait(&[], &fixture.event)?, graph))
+        }),
+        ("Graph::waits_for", |fixture| {
+            let mut graph = graph(fixture)?;
+            let node = graph.add_event_wait(&[], &fixture.event)?;
+            made((graph.waits_for(node, &fixture.event)?, graph))
+        }),
+        ("Graph::add_memory_operations", |fixture| {
+            let mut graph = graph(fixture)?;
+            let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
+            // SAFETY: the address is that of the pinned values, and the graph is not launched.
+            let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
+            made((node, graph))
+        }),
+        ("Graph::set_memory_operations", |fixture| {
+            let mut graph = graph(fixture)?;
+            let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
+            // SAFETY: as above.
+            let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
+            // SAFETY: as above.
+            unsafe { graph.set_memory_operations(node, &operations) }?;
+            made(graph)
+        }),
+        ("Graph::memory_operation_count", |fixture| {
+            let mut graph = graph(fixture)?;
+            let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
+            // SAFETY: as above.
+            let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
+            made((graph.memory_operation_count(node)?, graph))
+        }),
+        ("Graph::add_allocation", |fixture| {
+            let mut graph = graph(fixture)?;
+            made((graph.add_allocation(&[], 256)?, graph))
+        }),
+        ("Graph::add_free", |fixture| {
+            let mut graph = graph(fixture)?;
+            let allocation = graph.add_allocation(&[], 256)?;
+            // SAFETY: no work uses the memory.
+            let node = unsafe { graph.add_free(&[*allocation], &allocation) }?;
+            made((graph.freed(node)?, graph))
+        }),
+        ("Graph::freed", |fixture| {
+            let mut graph = graph(fixture)?;
+            let allocation = graph.add_allocation(&[], 256)?;
+            // SAFETY: no work uses the memory.
+            let node = unsafe { graph.add_free(&[*allocation], &allocation) }?;
+            made((graph.freed(node)?, graph))
+        }),
+        ("Graph::allocation", |fixture| {
+            let mut graph = graph(fixture)?;
+            let allocation = graph.add_allocation(&[], 256)?;
+            made((graph.allocation(*allocation)?, graph))
+        }),
+        ("Graph::add_raw", |fixture| {
+            let mut graph = graph(fixture)?;
+            // SAFETY: an empty node accesses no memory.
+            made((unsafe { graph.add_raw(&[], &mut empty()) }?, graph))
+        }),
+        ("Device::graph_memory", |fixture| made(fixture.device.graph_memory()?)),
+        ("Device::trim_graph_memory", |fixture| made(fixture.device.trim_graph_memory()?)),
+        ("Device::reset_graph_memory_maxima", |fixture| made(fixture.device.reset_graph_memory_maxima()?)),
+        ("Graph::add_kernel_with", |fixture| {
+            let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
+            let attributes = LaunchAttributes::new().with_priority(0);
+            let arguments = arguments(fixture, 2);
+            // SAFETY: `fill` writes only words of the buffer, and the graph is not launched.
+            made(unsafe { graph.add_kernel_with(&[], &fixture.fill, config, &attributes, arguments) }.map(|_| ())?)
+        }),
+        ("Graph::add_kernel_raw", |fixture| {
+            let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
+            let (mut data, mut value, mut len) = arguments(fixture, 2);
+            let values = &mut [(&raw mut data).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+            let kernel = fixture.fill.to_untyped();
+            // SAFETY: `fill` has these three parameters, and the graph is not launched.
+            made(unsafe { graph.add_kernel_raw(&[], &kernel, config, &LaunchAttributes::new(), values) }.map(|_| ())?)
+        }),
+        ("Graph::set_kernel_attributes", |fixture| {
+            let (mut graph, node) = with_kernel(fixture)?;
+            made(graph.set_kernel_attributes(&node, &LaunchAttributes::new().with_priority(0))?)
+        }),
+        ("Graph::raw_kernel_attribute", |fixture| {
+            let (graph, node) = with_kernel(fixture)?;
+            let attribute = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+            graph.raw_kernel_attribute(&node, attribute).map(|_| boxed(()))
+        }),
+        ("Graph::copy_kernel_attributes", |fixture| {
+            let (mut graph, node) = with_kernel(fixture)?;
+            // SAFETY: as above.
+            let other =
+                unsafe { graph.add_kernel(&[*node], &fixture.fill, LaunchConfig::new(1, 32), arguments(fixture, 1)) }?;
+            made(graph.copy_kernel_attributes(&node, &other)?)
+        }),
+    ];
+}

@@ -125,3 +125,16 @@ fn child_with_uses_that_are_new_to_the_order_does_not_replace_another() {
         assert_eq!((words(&own), words(&shared), words(&unused)), (vec![3; LEN], vec![3; LEN], vec![0; LEN]));
     });
 }
+
+pub(crate) mod operations {
+    use crate::graph::operations::with_child;
+    use crate::operations::{Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::add_child", |fixture| made(with_child(fixture)?)),
+        ("Graph::child", |fixture| {
+            let (graph, node, _) = with_child(fixture)?;
+            made((graph.child(node)?, graph))
+        }),
+    ];
+}

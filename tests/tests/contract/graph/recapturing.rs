@@ -200,3 +200,16 @@ fn recapture_names_the_driver_that_it_needs() {
         assert!(graph.nodes().expect("nothing is being captured").is_empty());
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::Graph;
+
+    use crate::operations::{Fixture, Operation, made};
+
+    pub(crate) const SOLITARY: &[Operation] = &[("Graph::recapture", |fixture| {
+        let Fixture { context, buffer, .. } = fixture;
+        let mut graph = Graph::capture(context, |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
+        graph.recapture(|scope| buffer.as_slice_mut().fill_on(scope, 4))?;
+        made(graph)
+    })];
+}

@@ -220,3 +220,88 @@ fn picture_of_a_captured_graph_is_drawn_without_kernel_names() {
         assert_eq!(svg.matches(": kernel<").count(), 2, "{svg}");
     });
 }
+
+pub(crate) mod operations {
+    use curium_driver::{DotFlags, EdgeData, Graph, LaunchConfig};
+
+    use crate::graph::operations::{chain, with_kernel};
+    use crate::operations::{Fixture, LEN, Operation, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Graph::try_clone", |fixture| made(chain(fixture)?.0.try_clone()?)),
+        ("Graph::find", |fixture| {
+            let (graph, node) = with_kernel(fixture)?;
+            let clone = graph.try_clone()?;
+            made((clone.find(&graph, &node)?, clone, graph))
+        }),
+        ("Graph::nodes", |fixture| made(chain(fixture)?.0.nodes()?)),
+        ("Graph::roots", |fixture| made(chain(fixture)?.0.roots()?)),
+        ("Graph::edges", |fixture| made(chain(fixture)?.0.edges()?)),
+        ("Graph::dependencies", |fixture| {
+            let (graph, [_, second]) = chain(fixture)?;
+            made(graph.dependencies(second)?)
+        }),
+        ("Graph::dependents", |fixture| {
+            let (graph, [first, _]) = chain(fixture)?;
+            made(graph.dependents(first)?)
+        }),
+        ("Graph::add_dependency", |fixture| {
+            let (mut graph, [first, _]) = chain(fixture)?;
+            let third = graph.add_empty(&[])?;
+            graph.add_dependency(first, third)?;
+            made(graph)
+        }),
+        ("Graph::add_edge", |fixture| {
+            let (mut graph, [first, _]) = chain(fixture)?;
+            let third = graph.add_empty(&[])?;
+            // SAFETY: the edge has default data.
+            unsafe { graph.add_edge(first, third, EdgeData::new()) }?;
+            made(graph)
+        }),
+        ("Graph::remove_edge", |fixture| {
+            let (mut graph, [first, second]) = chain(fixture)?;
+            graph.remove_edge(first, second, EdgeData::new())?;
+            made(graph)
+        }),
+        ("Graph::remove", |fixture| {
+            let (mut graph, [first, _]) = chain(fixture)?;
+            graph.remove(first)?;
+            made(graph)
+        }),
+        ("Graph::kind", |fixture| {
+            let (graph, [first, _]) = chain(fixture)?;
+            made(graph.kind(first)?)
+        }),
+        ("Graph::to_svg", |fixture| made(chain(fixture)?.0.to_svg()?)),
+        ("Graph::to_svg, of a kernel that was captured", |fixture| {
+            let Fixture { context, fill, buffer, .. } = fixture;
+            let graph = Graph::capture(context, |scope| {
+                // SAFETY: `fill` writes exactly the words of the buffer.
+                unsafe { fill.launch(scope, LaunchConfig::for_elements(LEN as u32), (&mut *buffer, 6, LEN as u32)) }
+            })?;
+            made(graph.to_svg()?)
+        }),
+        ("Graph::write_dot", |fixture| {
+            let path = std::env::temp_dir().join(format!("curium-dot-{:?}", std::thread::current().id()));
+            let result = chain(fixture)?.0.write_dot(&path, DotFlags::VERBOSE);
+            std::fs::remove_file(path).unwrap_or_default();
+            made(result?)
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Graph::id", |fixture| made(chain(fixture)?.0.id()?)),
+        ("Graph::local_id", |fixture| {
+            let (graph, [first, _]) = chain(fixture)?;
+            made(graph.local_id(first)?)
+        }),
+        ("Graph::tools_id", |fixture| {
+            let (graph, [first, _]) = chain(fixture)?;
+            made(graph.tools_id(first)?)
+        }),
+        ("Graph::contains", |fixture| {
+            let (graph, [first, _]) = chain(fixture)?;
+            made(graph.contains(first)?)
+        }),
+    ];
+}

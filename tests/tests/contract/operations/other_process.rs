@@ -6,16 +6,16 @@ use curium_sim::{Config, Simulator};
 use super::Fixture;
 
 /// The objects of the other process. The simulator ends after every object created from it.
-pub(super) struct OtherProcess {
-    pub(super) stream: Stream,
-    pub(super) device: Device,
-    pub(super) driver: Driver,
+pub(crate) struct OtherProcess {
+    pub(crate) stream: Stream,
+    pub(crate) device: Device,
+    pub(crate) driver: Driver,
     _simulator: Simulator,
 }
 
 impl OtherProcess {
     /// Returns an error if the fixture's driver is unusable.
-    pub(super) fn new(fixture: &Fixture) -> Result<Self> {
+    pub(crate) fn new(fixture: &Fixture) -> Result<Self> {
         fixture.driver.device_count()?;
         let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
         let driver = simulator.driver::<Driver>()?;
