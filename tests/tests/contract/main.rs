@@ -78,6 +78,7 @@ mod numa;
 mod occupancy;
 mod operations;
 mod peer;
+mod pending_copy;
 mod pinned_buffer;
 mod platform;
 mod pointer_info;
