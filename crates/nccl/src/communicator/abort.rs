@@ -84,7 +84,11 @@ impl Shared {
             let aborted = entered(&context, || unsafe { call!(library.api(), ncclCommAbort(raw.into_inner())) });
             report_failed_end(aborted);
         };
-        *self.aborting.lock() = Some(thread::spawn(abort));
+        let started = thread::Builder::new().name("curium-nccl-abort".to_owned()).spawn(abort);
+        *self.aborting.lock() = Some(started.map_err(|error| {
+            let problem = format!("the communicator is not released: no thread can be started ({error})");
+            ArgumentError::refused("AbortHandle::abort", problem)
+        })?);
         Ok(())
     }
 

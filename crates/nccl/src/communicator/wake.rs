@@ -1,6 +1,6 @@
 //! Waking tasks that wait for NCCL, which reports the state of its communicators, but does not notify.
 
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::thread;
@@ -16,15 +16,21 @@ pub(super) fn later(waker: Waker) {
     static WAKERS: OnceLock<Mutex<Sender<Waker>>> = OnceLock::new();
     let wakers = WAKERS.get_or_init(|| {
         let (sender, receiver) = channel::<Waker>();
-        thread::spawn(move || {
+        let wake = move || {
             while let Ok(first) = receiver.recv() {
                 thread::sleep(PAUSE);
                 // A waker is code of the executor: without its panics, the thread serves the other tasks.
                 std::iter::once(first).chain(receiver.try_iter()).for_each(|waker| _ = contain(|| waker.wake()));
             }
-        });
+        };
+        if let Err(error) = thread::Builder::new().name("curium-nccl-wake".to_owned()).spawn(wake) {
+            tracing::warn!(%error, "no thread can be started; tasks that wait for NCCL poll without a pause");
+        }
         Mutex::new(sender)
     });
-    // The thread lives as long as the process.
-    let _ = wakers.lock().unwrap_or_else(PoisonError::into_inner).send(waker);
+    let sent = wakers.lock().unwrap_or_else(PoisonError::into_inner).send(waker);
+    // The thread lives as long as the process, unless it could not be started.
+    if let Err(SendError(waker)) = sent {
+        waker.wake();
+    }
 }
