@@ -438,7 +438,6 @@ pub(crate) mod operations {
         }),
     ];
 
-    #[cfg(not(miri))]
     fn caching(fixture: &Fixture) -> Result<CachingResource> {
         // Segments of exactly the required size: the cache retries with that size after a larger one fails.
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);

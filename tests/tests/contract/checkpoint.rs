@@ -1,13 +1,18 @@
 //! [`CheckpointProcess`]: suspends another process and restores it. The simulator cannot checkpoint a process.
-#![cfg(all(target_os = "linux", not(miri)))]
+#![cfg(not(miri))]
 
+#[cfg(target_os = "linux")]
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
 use curium_driver::{CheckpointProcess, ProcessState};
+#[cfg(target_os = "linux")]
 use curium_memory::DeviceBuffer;
+#[cfg(target_os = "linux")]
 use curium_tests::{Peer, in_two_processes, on_driver, uses_cuda};
 
 #[test]
+#[cfg(target_os = "linux")]
 fn restored_process_continues() {
     if !uses_cuda() {
         return;
@@ -16,6 +21,7 @@ fn restored_process_continues() {
     in_two_processes(name, checkpoints, is_checkpointed);
 }
 
+#[cfg(target_os = "linux")]
 fn checkpoints(peer: &mut Peer) {
     on_driver(|test| {
         let (driver, pid) = (test.driver(), i32::from_ne_bytes(peer.receive()));
@@ -34,6 +40,7 @@ fn checkpoints(peer: &mut Peer) {
     });
 }
 
+#[cfg(target_os = "linux")]
 fn is_checkpointed(peer: &mut Peer) {
     on_driver(|test| {
         let buffer = DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64]).expect("memory suffices");

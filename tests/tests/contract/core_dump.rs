@@ -68,35 +68,20 @@ pub(crate) mod operations {
     use crate::operations::{Fixture, Operation, boxed, made};
 
     pub(crate) const SOLITARY: &[Operation] = &[
-        #[cfg(unix)]
         ("CoreDump::is_enabled", |fixture| made(dump(fixture).is_enabled()?)),
-        #[cfg(unix)]
         ("CoreDump::set_enabled", |fixture| made(dump(fixture).set_enabled(false)?)),
-        #[cfg(unix)]
         ("CoreDump::triggers_host", |fixture| made(dump(fixture).triggers_host()?)),
-        #[cfg(unix)]
         ("CoreDump::set_triggers_host", |fixture| made(dump(fixture).set_triggers_host(true)?)),
-        #[cfg(unix)]
         ("CoreDump::is_user_triggered", |fixture| made(dump(fixture).is_user_triggered()?)),
-        #[cfg(unix)]
         ("CoreDump::set_user_triggered", |fixture| made(dump(fixture).set_user_triggered(false)?)),
-        #[cfg(unix)]
         ("CoreDump::file", |fixture| made(dump(fixture).file()?)),
-        #[cfg(unix)]
         ("CoreDump::set_file", |fixture| made(dump(fixture).set_file("core")?)),
-        #[cfg(unix)]
         ("CoreDump::pipe", |fixture| made(dump(fixture).pipe()?)),
-        #[cfg(unix)]
         ("CoreDump::set_pipe", |fixture| made(dump(fixture).set_pipe("pipe")?)),
-        #[cfg(unix)]
         ("CoreDump::flags", |fixture| made(dump(fixture).flags()?)),
-        #[cfg(unix)]
         ("CoreDump::set_flags", |fixture| made(dump(fixture).set_flags(CoreDumpFlags::empty())?)),
-        #[cfg(unix)]
         ("CoreDumpListener::on_start", |fixture| made(CoreDumpListener::on_start(&fixture.driver, |_| {})?)),
-        #[cfg(unix)]
         ("CoreDumpListener::on_completion", |fixture| made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)),
-        #[cfg(unix)]
         ("CoreDumpListener::close", |fixture| {
             let listener = CoreDumpListener::on_start(&fixture.driver, |_| {})?;
             listener.close().map_err(|returned| returned.error).map(boxed)
@@ -104,7 +89,6 @@ pub(crate) mod operations {
     ];
 
     /// Returns the core dump settings of the fixture's context.
-    #[cfg(unix)]
     fn dump(fixture: &Fixture) -> CoreDump {
         CoreDump::of_context(&fixture.context)
     }

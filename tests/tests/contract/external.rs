@@ -111,10 +111,14 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
 }
 
 pub(crate) mod operations {
+    #[cfg(unix)]
     use std::fs::File;
+    #[cfg(unix)]
     use std::os::fd::OwnedFd;
 
+    #[cfg(target_os = "linux")]
     use curium_memory::export_dma_buf;
+    #[cfg(unix)]
     use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
     use curium_memory::multicast::{MulticastObject, MulticastOptions};
     use curium_memory::virtual_memory::Granularity;

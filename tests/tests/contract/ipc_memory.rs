@@ -70,25 +70,21 @@ fn memory_that_was_allocated_in_stream_order_has_no_name() {
     });
 }
 
+#[cfg(target_os = "linux")]
 pub(crate) mod operations {
     use curium_driver::Result;
     use curium_memory::{IpcMemory, IpcMemoryHandle, SyncAlloc};
 
     use crate::operations::{Block, Fixture, Operation, OtherProcess, block, made};
 
-    pub(crate) const OPERATIONS: &[Operation] = &[
-        #[cfg(target_os = "linux")]
-        ("IpcMemoryHandle::of", |fixture| {
-            let memory = block(&fixture.stream, SyncAlloc)?;
-            let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
-            made((memory, name))
-        }),
-    ];
+    pub(crate) const OPERATIONS: &[Operation] = &[("IpcMemoryHandle::of", |fixture| {
+        let memory = block(&fixture.stream, SyncAlloc)?;
+        let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
+        made((memory, name))
+    })];
 
     pub(crate) const SHARED: &[Operation] = &[
-        #[cfg(target_os = "linux")]
         ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
-        #[cfg(target_os = "linux")]
         ("IpcMemory::close", |fixture| {
             let (memory, owner) = open_ipc(fixture)?;
             memory.close()?;
@@ -96,7 +92,6 @@ pub(crate) mod operations {
         }),
     ];
 
-    #[cfg(target_os = "linux")]
     fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<SyncAlloc>, OtherProcess))> {
         let owner = OtherProcess::new(fixture)?;
         let theirs = block(&owner.stream, SyncAlloc).expect("the other process has memory");

@@ -7,9 +7,9 @@ use std::ptr::{self, NonNull};
 #[cfg(target_os = "linux")]
 use curium_driver::MemoryHandleTypes;
 use curium_driver::{ContextOptions, DevicePointer, Error, Function, Result, Stream, call};
-use curium_memory::{
-    DeviceBuffer, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions, PoolPointerHandle, Resource,
-};
+#[cfg(target_os = "linux")]
+use curium_memory::PoolPointerHandle;
+use curium_memory::{DeviceBuffer, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions, Resource};
 use curium_sim::{Config, Fault};
 use curium_sys::{CUcontext, CUctx_st, CUpointer_attribute, CUresult, CudaVersion};
 use curium_tests::{TestDriver, on_driver, on_simulator, shared_handle_types};
@@ -342,11 +342,15 @@ pub(crate) mod operations {
     use std::os::fd::AsFd;
 
     use curium_driver::Result;
+    #[cfg(target_os = "linux")]
+    use curium_memory::PoolMemory;
     use curium_memory::virtual_memory::FabricHandle;
-    use curium_memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolMemory, PoolOptions};
+    use curium_memory::{MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions};
     use curium_tests::shared_handle_types;
 
-    use crate::operations::{Block, Fixture, Operation, OtherProcess, allocate, allocate_and_free, block, boxed, made};
+    #[cfg(target_os = "linux")]
+    use crate::operations::{Block, OtherProcess, block};
+    use crate::operations::{Fixture, Operation, allocate, allocate_and_free, boxed, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("MemoryPool::new", |fixture| made(MemoryPool::new(&fixture.device)?)),

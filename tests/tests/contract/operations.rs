@@ -19,7 +19,9 @@ use curium_driver::{
 use curium_memory::{DeviceBox, DeviceBuffer, MappedBuffer, PinnedBuffer, PinnedFlags, PitchedBuffer, UnifiedBuffer};
 use curium_tests::{TestDriver, kernels};
 
-pub(crate) use self::block::{Block, allocate, allocate_and_free, block, upkeep};
+#[cfg(target_os = "linux")]
+pub(crate) use self::block::{Block, block};
+pub(crate) use self::block::{allocate, allocate_and_free, upkeep};
 #[cfg(target_os = "linux")]
 pub(crate) use self::other_process::OtherProcess;
 
@@ -57,7 +59,7 @@ const OPERATIONS: &[&[Operation]] = &[
     crate::hazard::accesses::operations::OPERATIONS,
     crate::host_memory::operations::OPERATIONS,
     crate::image::operations::OPERATIONS,
-    #[cfg(not(miri))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     crate::ipc_memory::operations::OPERATIONS,
     crate::kernel::operations::OPERATIONS,
     #[cfg(not(miri))]
@@ -136,7 +138,7 @@ const SOLITARY: &[&[Operation]] = &[
 
 /// The operations that open objects of another process, which is another simulator.
 const SHARED: &[&[Operation]] = &[
-    #[cfg(not(miri))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     crate::ipc_memory::operations::SHARED,
     crate::memory_pool::operations::SHARED,
 ];
@@ -156,7 +158,7 @@ pub(crate) fn newer() -> Vec<Operation> {
 }
 
 /// Returns the operations that require a simulator of their own, and may fail.
-#[cfg(not(miri))]
+#[cfg_attr(miri, expect(dead_code, reason = "Miri is too slow for them"))]
 pub(crate) fn solitary() -> Vec<Operation> {
     [SOLITARY.concat(), newer()].concat()
 }
