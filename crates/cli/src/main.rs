@@ -2,7 +2,7 @@
 //!
 //! # Features
 //!
-//! - `full`: the commands `bench`, `mem`, `run`, `completions` and `man`.
+//! - `full`: the commands `bench`, `mem`, `run`, `completions` and `man`, and the checks of NVIDIA's libraries in `doctor` and `info`.
 
 #[cfg(feature = "full")]
 mod bench;

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+#[cfg(feature = "full")]
 use curium::blas::CuBlas;
 use curium::driver::{Device, DeviceAttribute, Driver, Error, Function, PeerLink};
+#[cfg(feature = "full")]
 use curium::fft::CuFft;
+#[cfg(feature = "full")]
 use curium::nccl::Nccl;
 use curium::nvrtc::{NvJitLink, Nvrtc};
+#[cfg(feature = "full")]
 use curium::rand::CuRand;
 use curium::sys::CUresult;
 use serde::Serialize;
@@ -29,7 +33,8 @@ pub(super) struct Report {
     pub(super) devices: Vec<DeviceReport>,
     pub(super) links: Vec<LinkReport>,
     pub(super) compilers: [LibraryReport; 2],
-    pub(super) libraries: [LibraryReport; 4],
+    /// Empty if the program was built without the feature `full`.
+    pub(super) libraries: Vec<LibraryReport>,
 }
 
 #[derive(Serialize)]
@@ -175,8 +180,14 @@ fn compilers() -> [LibraryReport; 2] {
     ]
 }
 
-fn libraries() -> [LibraryReport; 4] {
-    [
+#[cfg(not(feature = "full"))]
+fn libraries() -> Vec<LibraryReport> {
+    Vec::new()
+}
+
+#[cfg(feature = "full")]
+fn libraries() -> Vec<LibraryReport> {
+    vec![
         library("cuBLAS", CuBlas::load().map(|library| library.version())),
         library("cuRAND", CuRand::load().map(|library| library.version())),
         library("cuFFT", CuFft::load().map(|library| library.version())),

@@ -1,12 +1,22 @@
 //! Loads NVIDIA's libraries.
 
+#[cfg(feature = "full")]
 use curium::sys::load::LoadError;
+#[cfg(feature = "full")]
 use curium::{blas, fft, nccl, rand};
 
 use crate::doctor::environment::OptionalLibrary;
+#[cfg(feature = "full")]
 use crate::loaded;
 
+/// Returns no library: this build lacks their loaders.
+#[cfg(not(feature = "full"))]
+pub(super) fn libraries() -> Vec<OptionalLibrary> {
+    Vec::new()
+}
+
 /// Loads each library that programs may use.
+#[cfg(feature = "full")]
 pub(super) fn libraries() -> Vec<OptionalLibrary> {
     macro_rules! library {
         ($name:literal, $prefix:literal, $library:ty, $error:path) => {
@@ -30,6 +40,7 @@ pub(super) fn libraries() -> Vec<OptionalLibrary> {
     ]
 }
 
+#[cfg(feature = "full")]
 fn library<E>(
     name: &str,
     prefix: &str,
@@ -46,6 +57,7 @@ fn library<E>(
 }
 
 /// Returns the reasons why files were rejected that exist. Names that are nowhere are no reason.
+#[cfg(feature = "full")]
 fn rejections(error: &LoadError) -> Vec<String> {
     let attempts = error.attempts.iter().map(ToString::to_string);
     attempts.filter(|attempt| !attempt.contains("No such file or directory")).collect()

@@ -70,3 +70,11 @@ fn machine_without_a_driver_gets_the_package_of_each_version() {
     let found = findings.iter().find(|finding| finding.check == "libraries").expect("it is reported");
     assert!(found.fixes[0].contains("nvidia-curand`") && found.fixes[0].contains("nvidia-curand-cu12`"), "{found:#?}");
 }
+
+#[test]
+fn machine_whose_libraries_were_not_checked_gets_the_feature_that_checks_them() {
+    let environment = Environment { libraries: Vec::new(), ..healthy() };
+    let found = finding(&environment, "libraries");
+    assert_eq!(found.severity, Severity::Note);
+    assert!(found.what.contains("`--features full`"), "{found:#?}");
+}
