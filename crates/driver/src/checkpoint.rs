@@ -92,7 +92,6 @@ impl CheckpointProcess<Running> {
     ///
     /// `CUDA_ERROR_NOT_READY` if the timeout passed; the process keeps running.
     #[doc(alias = "cuCheckpointProcessLock")]
-    #[inline]
     pub fn lock(self, timeout: Option<Duration>) -> Result<CheckpointProcess<Locked>> {
         let milliseconds = timeout.map_or(0, |timeout| timeout.as_millis().clamp(1, u128::from(u32::MAX)) as u32);
         let mut arguments = CUcheckpointLockArgs { timeoutMs: milliseconds, ..CUcheckpointLockArgs::default() };
@@ -168,7 +167,6 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessRestore")]
-    #[inline]
     pub fn restore(self, devices: &[([u8; 16], [u8; 16])]) -> Result<CheckpointProcess<Locked>> {
         let mut pairs: Vec<CUcheckpointGpuPair> = devices.iter().map(|(old, new)| pair(*old, *new)).collect();
         let mut arguments = CUcheckpointRestoreArgs::default();
@@ -202,12 +200,10 @@ impl CheckpointProcess<Checkpointed> {
 impl<S> CheckpointProcess<S> {
     /// Returns the process identifier.
     #[must_use]
-    #[inline]
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    #[inline]
     fn in_state(driver: &Driver, pid: i32, expected: ProcessState) -> Result<Self> {
         let state = ProcessState::of(driver, pid)?;
         if state != expected {
@@ -235,7 +231,6 @@ impl ProcessState {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the process does not exist or does not use CUDA.
     #[doc(alias = "cuCheckpointProcessGetState")]
-    #[inline]
     pub fn of(driver: &Driver, pid: i32) -> Result<Self> {
         let mut state = CUprocessState::CU_PROCESS_STATE_RUNNING;
         // SAFETY: `state` is valid for writes.

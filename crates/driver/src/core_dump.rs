@@ -245,7 +245,6 @@ impl CoreDump {
         Ok(byte != [0])
     }
 
-    #[inline]
     fn path(&self, setting: CUcoredumpSettings) -> Result<PathBuf> {
         let mut bytes = vec![0; MAX_PATH];
         self.get(setting, &mut bytes)?;
@@ -254,7 +253,6 @@ impl CoreDump {
         Ok(PathBuf::from(OsString::from_vec(bytes)))
     }
 
-    #[inline]
     fn set_path(&self, operation: &'static str, setting: CUcoredumpSettings, path: &Path) -> Result<()> {
         let refuse = |reason: &str| Error::argument(operation, format!("the path {path:?} {reason}"));
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("has a NUL in it"))?;
@@ -265,7 +263,6 @@ impl CoreDump {
         self.set(setting, &mut bytes)
     }
 
-    #[inline]
     fn get(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;
@@ -280,7 +277,6 @@ impl CoreDump {
         result.map_err(|error| error.about(format!("setting {}", setting.0)))
     }
 
-    #[inline]
     fn set(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;

@@ -57,7 +57,6 @@ impl Device {
         Driver::load()?.device(0)
     }
 
-    #[inline]
     pub(crate) fn new(driver: &Driver, ordinal: usize) -> Result<Self> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let mut raw = 0;
@@ -80,14 +79,12 @@ impl Device {
 
     /// Returns the driver of this device.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
 
     /// Returns the raw handle.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUdevice {
         self.raw
     }
@@ -164,7 +161,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not support.
     #[doc(alias = "cuDeviceGetAttribute")]
-    #[inline]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
         let (raw, mut value) = (attribute.raw(), 0);
         // SAFETY: `value` is valid for writes.
@@ -218,7 +214,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a format, or a number of channels, that textures do not support.
     #[doc(alias = "cuDeviceGetTexture1DLinearMaxWidth")]
-    #[inline]
     pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
         let mut width = 0;
         // SAFETY: `width` is valid for writes.
@@ -241,7 +236,6 @@ impl<P: ApiProvider> FromProvider<P> for Device {
 }
 
 impl AsRef<Driver> for Device {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         &self.driver
     }

@@ -34,7 +34,6 @@ impl Description {
         Ok(Self(raw))
     }
 
-    #[inline]
     pub(crate) fn raw(&self) -> CUdevResource {
         self.0
     }
@@ -47,7 +46,6 @@ impl Description {
         })
     }
 
-    #[inline]
     fn of_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
         if let Some(green) = context.green_raw() {
             return Self::query(kind, |place, kind| {

@@ -104,7 +104,6 @@ impl DiskCache {
     ///
     /// As for [`DiskCache::open`]. An argument error if the system has no cache directory. An argument error in a
     /// set-uid program, because the user that runs it controls its environment.
-    #[inline]
     pub fn of_user() -> Result<Self> {
         if has_raised_privileges() {
             let problem = "set-uid programs ignore the environment; use `DiskCache::open`";
@@ -120,7 +119,6 @@ impl DiskCache {
 
     /// Sets the size limit in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
@@ -128,7 +126,6 @@ impl DiskCache {
 
     /// Returns the directory.
     #[must_use]
-    #[inline]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -138,7 +135,6 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the entry exists and cannot be read.
-    #[inline]
     pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
         const OPERATION: &str = "DiskCache::get";
         let path = self.path(key);
@@ -166,7 +162,6 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the entry cannot be written; no partial entry remains.
-    #[inline]
     pub fn put(&self, key: &CacheKey, contents: &[u8]) -> Result<()> {
         let entry = entry::new(key.as_bytes(), contents);
         if entry.len() as u64 > self.limit {
@@ -194,7 +189,6 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if an entry cannot be removed.
-    #[inline]
     pub fn clear(&self) -> Result<()> {
         let remove_all = || {
             self.remove_abandoned()?;
@@ -208,7 +202,6 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the directory cannot be read.
-    #[inline]
     pub fn usage(&self) -> Result<CacheUsage> {
         let files = self.files(EXTENSION).map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
         Ok(CacheUsage { entries: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() })
@@ -220,7 +213,6 @@ impl DiskCache {
     }
 
     /// Atomically creates the file at `path` with these contents.
-    #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (unfinished, file) = self.unfinished_file()?;
         let written = write_to_disk(file, bytes).and_then(|()| replace::replace(&unfinished, path, bytes));
@@ -230,7 +222,6 @@ impl DiskCache {
 
     /// Creates a file for a new entry. An existing file belongs to another writer, dead or alive: process identifiers
     /// are unique only within a container, so a name that contains one may be taken.
-    #[inline]
     fn unfinished_file(&self) -> io::Result<(PathBuf, File)> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         loop {
@@ -243,7 +234,6 @@ impl DiskCache {
     }
 
     /// Removes abandoned files of other processes.
-    #[inline]
     fn remove_abandoned(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
@@ -251,7 +241,6 @@ impl DiskCache {
     }
 
     /// Removes entries until the total size is within the limit, and abandoned files of other processes.
-    #[inline]
     fn shrink(&self) -> io::Result<()> {
         self.remove_abandoned()?;
         let mut entries = self.files(EXTENSION)?;
@@ -267,7 +256,6 @@ impl DiskCache {
     }
 
     /// Returns the files in the directory with this extension. A file that disappears in the meantime is skipped.
-    #[inline]
     fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
         let mut files = Vec::new();
         for file in fs::read_dir(&self.folder)? {
@@ -283,7 +271,6 @@ impl DiskCache {
 }
 
 /// Marks the entry as used now. If that fails, the entry is evicted earlier.
-#[inline]
 fn note_use(path: &Path) {
     let noted = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
     noted.unwrap_or_default();
@@ -296,7 +283,6 @@ fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes the file at `path`, unless another process has already removed it.
-#[inline]
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

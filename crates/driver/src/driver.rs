@@ -219,7 +219,6 @@ impl Driver {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    #[inline]
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
         #[cfg(feature = "diagnostics")]
         crate::trace::begin_from_environment();

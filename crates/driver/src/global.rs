@@ -29,7 +29,6 @@ pub struct Global<T> {
 
 impl<T> Global<T> {
     /// Creates the variable `name` of `owner` at `address`, if its size in bytes is a multiple of the size of `T`.
-    #[inline]
     pub(crate) fn checked(
         operation: &'static str,
         owner: Owner,
@@ -53,21 +52,18 @@ impl<T> Global<T> {
 
     /// Returns the address of the first element. It is valid for as long as the code is loaded.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns `false`: a variable has at least one element.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -99,7 +95,6 @@ impl<T> Global<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
-    #[inline]
     pub unsafe fn write(&self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: Copy,
@@ -126,7 +121,6 @@ impl<T> Global<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ; the error of earlier asynchronous work in the context.
-    #[inline]
     pub unsafe fn read(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: Copy,
@@ -140,7 +134,6 @@ impl<T> Global<T> {
         stream.synchronize()
     }
 
-    #[inline]
     fn check(&self, operation: &'static str, stream: &Stream, len: usize) -> Result<()> {
         self.driver().expect_same(stream.driver(), operation)?;
         stream.expect_running(operation)?;

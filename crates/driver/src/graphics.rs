@@ -67,7 +67,6 @@ impl GraphicsResource {
 
     /// Returns the context that the resource is registered in.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -112,7 +111,6 @@ impl GraphicsResource {
         Ok(Self { raw: Handle::new(raw), context: context.clone() })
     }
 
-    #[inline]
     fn unregister(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the resource is live, no other code has its handle, its context is current, and it is not used
@@ -125,7 +123,6 @@ impl GraphicsResource {
 }
 
 impl GraphicsAccess {
-    #[inline]
     const fn as_raw(self) -> u32 {
         match self {
             Self::ReadWrite => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0,

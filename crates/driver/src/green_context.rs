@@ -71,7 +71,6 @@ impl GreenContextOptions {
 
     /// Sets the flags.
     #[must_use]
-    #[inline]
     pub const fn with_flags(mut self, flags: GreenContextFlags) -> Self {
         self.flags = flags;
         self
@@ -107,7 +106,6 @@ impl Device {
     /// of another device or driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuDevResourceGenerateDesc")]
-    #[inline]
     pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
         let driver = self.driver();
         let GreenContextOptions { flags, resources, lenders } = options;
@@ -135,7 +133,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGreenCtxGetId")]
-    #[inline]
     pub fn green_id(&self) -> Result<Option<u64>> {
         let Some(green) = self.green_raw() else { return Ok(None) };
         let mut id = 0;
@@ -170,7 +167,6 @@ fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
 }
 
 /// Returns an error unless all resources belong to `device`.
-#[inline]
 fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
     const OPERATION: &str = "Device::green_context";
     for (_, other) in resources {
@@ -185,7 +181,6 @@ fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()>
 }
 
 /// Returns the driver's descriptor of the resources, which is valid until the process ends.
-#[inline]
 fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUdevResourceDesc> {
     let mut resources: Vec<CUdevResource> = resources.iter().map(|(resource, _)| resource.raw()).collect();
     let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);

@@ -100,7 +100,6 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error with the path if the path contains a NUL, or if the file cannot be read or is not an image.
-    #[inline]
     pub unsafe fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
@@ -128,14 +127,12 @@ impl<'a> Image<'a> {
 
     /// Returns the format of the image.
     #[must_use]
-    #[inline]
     pub fn kind(&self) -> ImageKind {
         self.kind
     }
 
     /// Returns the bytes passed to the driver. PTX ends in a NUL.
     #[must_use]
-    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -159,14 +156,12 @@ impl<'a> Image<'a> {
         std::str::from_utf8(text).ok()
     }
 
-    #[inline]
     pub(crate) fn ptx(operation: &'static str, text: &str) -> Result<Self> {
         check_ptx(text).map_err(|reason| Error::argument(operation, reason))?;
         let bytes = [text.as_bytes(), &[0]].concat();
         Ok(Self { kind: ImageKind::Ptx, bytes: Cow::Owned(bytes) })
     }
 
-    #[inline]
     fn checked(operation: &'static str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let refuse = |reason: String| Error::argument(operation, reason);
         let kind = match bytes.as_ref() {
@@ -183,7 +178,6 @@ impl<'a> Image<'a> {
     }
 
     /// Creates an image of PTX text from bytes that are not a binary format.
-    #[inline]
     fn text(operation: &'static str, bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let refuse = || {
@@ -204,7 +198,6 @@ impl fmt::Debug for Image<'_> {
 }
 
 /// Returns an error unless `text` is PTX. The driver would treat other text as binary code, and may crash on it.
-#[inline]
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
@@ -218,7 +211,6 @@ fn check_ptx(text: &str) -> Result<(), String> {
 }
 
 /// Returns the little-endian integer of `N` bytes at `offset`, if in bounds.
-#[inline]
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset.checked_add(N)?)?;
     Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))

@@ -50,7 +50,6 @@ impl Library {
     /// Returns the JIT compiler's logs of loading the library. If the driver defers compilation to the first use, they
     /// are empty.
     #[must_use]
-    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
@@ -79,7 +78,6 @@ impl Library {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
-    #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
         let explain = |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
@@ -96,7 +94,6 @@ impl Library {
     /// An error returned by the driver.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
-    #[inline]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let owned = |raw: CUkernel| {
             let name = kernel_name(&self.shared.driver, raw)?;
@@ -126,7 +123,6 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
     /// size of `T`.
     #[doc(alias = "cuLibraryGetGlobal")]
-    #[inline]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::global";
         self.shared.driver.expect_same(context.driver(), OPERATION)?;
@@ -153,7 +149,6 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the managed variable does not exist; an argument error if its size is not a multiple
     /// of the size of `T`.
     #[doc(alias = "cuLibraryGetManaged")]
-    #[inline]
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::managed";
         let text = c_name(OPERATION, name)?;
@@ -175,7 +170,6 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if the function does not exist, `CUDA_ERROR_NOT_SUPPORTED` if a device does not support
     /// unified function pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
-    #[inline]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
@@ -196,7 +190,6 @@ impl Library {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLibraryGetModule")]
-    #[inline]
     pub fn module(&self, context: &Context) -> Result<Module> {
         self.shared.driver.expect_same(context.driver(), "Library::module")?;
         let raw = context.entered(|driver| {
@@ -216,7 +209,6 @@ impl Library {
     ///
     /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
     #[doc(alias = "cuLibraryUnload")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(Self { shared }, Error::argument("Library::close", "the library is still in use"))
@@ -228,12 +220,10 @@ impl Library {
     }
 
     /// Returns the declarations of the image that the driver cannot report.
-    #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
     }
 
-    #[inline]
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, the library is live, and `name` is NUL-terminated.
@@ -243,7 +233,6 @@ impl Library {
         Ok(raw)
     }
 
-    #[inline]
     fn raw_kernels(&self) -> Result<Vec<CUkernel>> {
         let (driver, library, mut count) = (&self.shared.driver, self.as_raw(), 0);
         // SAFETY: `count` is valid for writes, and the library is live.
@@ -257,7 +246,6 @@ impl Library {
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.is_borrowed {
             // SAFETY: the library is live, no other code has its handle, and it is not used again once it is unloaded.
@@ -270,7 +258,6 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Library {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         &self.shared.driver
     }

@@ -87,7 +87,6 @@ impl<'a> Linker<'a> {
     ///
     /// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the JIT compiler library is not installed.
     #[doc(alias = "cuLinkCreate")]
-    #[inline]
     pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
@@ -110,7 +109,6 @@ impl<'a> Linker<'a> {
     ///
     /// A compilation error contains the log of the JIT compiler. An argument error for Tile IR.
     #[doc(alias = "cuLinkAddData")]
-    #[inline]
     pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
         let kind = match image.kind() {
             ImageKind::Ptx => LinkInput::Ptx,
@@ -137,7 +135,6 @@ impl<'a> Linker<'a> {
     /// # Errors
     ///
     /// A compilation error contains the log of the JIT compiler.
-    #[inline]
     pub unsafe fn add_bytes(
         &mut self,
         kind: LinkInput,
@@ -173,7 +170,6 @@ impl<'a> Linker<'a> {
     /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist; a compilation error contains the log of the JIT
     /// compiler.
     #[doc(alias = "cuLinkAddFile")]
-    #[inline]
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>, options: &JitOptions<'a>) -> Result<()> {
         let path = path.as_ref();
         let name: CString = c_path("Linker::add_file", path)?;
@@ -197,7 +193,6 @@ impl<'a> Linker<'a> {
     ///
     /// A link error contains the log of the linker, such as the undefined symbols.
     #[doc(alias = "cuLinkComplete")]
-    #[inline]
     pub fn complete(self) -> Result<LinkedImage> {
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
         let result = self.state.context.entered(|driver| {
@@ -252,7 +247,6 @@ impl LinkedImage {
 
     /// Returns the log of the linker.
     #[must_use]
-    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.report
     }
@@ -272,7 +266,6 @@ impl LinkedImage {
 }
 
 impl LinkInput {
-    #[inline]
     fn as_raw(self) -> CUjitInputType {
         match self {
             Self::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
@@ -286,7 +279,6 @@ impl LinkInput {
 }
 
 impl State {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the link is live, no other code has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }

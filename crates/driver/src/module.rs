@@ -73,7 +73,6 @@ impl Module {
     ///
     /// A compilation error contains the log of the JIT compiler; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary contains no
     /// code for this device.
-    #[inline]
     pub fn from_image(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
         let raw = context.entered(|driver| {
@@ -108,7 +107,6 @@ impl Module {
     /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL. The driver
     /// reports few details about an invalid image.
     #[doc(alias = "cuModuleLoad")]
-    #[inline]
     pub unsafe fn from_file(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = c_path("Module::from_file", path)?;
@@ -135,7 +133,6 @@ impl Module {
     ///
     /// As for [`Module::from_image`].
     #[doc(alias = "cuModuleLoadFatBinary")]
-    #[inline]
     pub unsafe fn from_fat_binary_record(context: &Context, record: *const c_void) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -148,7 +145,6 @@ impl Module {
 
     /// Returns the context that this module was loaded into.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
@@ -162,7 +158,6 @@ impl Module {
 
     /// Returns the log of the JIT compiler for this module.
     #[must_use]
-    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
@@ -188,7 +183,6 @@ impl Module {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist.
-    #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Module::kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
@@ -209,7 +203,6 @@ impl Module {
     /// An error returned by the driver.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     #[doc(alias = "cuModuleGetFunctionCount")]
-    #[inline]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let driver = self.shared.context.driver();
         let owned = |raw| Ok(Kernel::untyped(raw, Owner::Module(self.clone()), &function_name(driver, raw)?));
@@ -238,7 +231,6 @@ impl Module {
     /// `CUDA_ERROR_NOT_FOUND` if the variable does not exist; an argument error if its size is not a multiple of the
     /// size of `T`.
     #[doc(alias = "cuModuleGetGlobal")]
-    #[inline]
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Module::global";
         let text = c_name(OPERATION, name)?;
@@ -260,7 +252,6 @@ impl Module {
     ///
     /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if the driver call fails.
     #[doc(alias = "cuModuleUnload")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| {
             Returned::new(Self { shared }, Error::argument("Module::close", "the module is still in use"))
@@ -279,7 +270,6 @@ impl Module {
     }
 
     /// Returns the declarations of the image that the driver cannot report.
-    #[inline]
     pub(crate) fn declared(&self) -> &Declared {
         &self.shared.declared
     }
@@ -290,7 +280,6 @@ impl Module {
         Self { shared: Arc::new(shared) }
     }
 
-    #[inline]
     fn functions(&self) -> Result<Vec<CUfunction>> {
         let (driver, module, mut count) = (self.shared.context.driver(), self.as_raw(), 0);
         // SAFETY: `count` is valid for writes, and the module is live.
@@ -304,7 +293,6 @@ impl Module {
 }
 
 impl Shared {
-    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let Origin::Loaded = self.origin {
             self.context.entered(|driver| {

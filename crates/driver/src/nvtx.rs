@@ -29,7 +29,6 @@ pub struct NvtxRange {
 }
 
 /// Marks the current time in a profiler's timeline.
-#[inline]
 pub fn nvtx_mark(name: &str) {
     if let Some(mark) = injection::text_function(Slot::Mark) {
         let name = c_text(name);
@@ -40,7 +39,6 @@ pub fn nvtx_mark(name: &str) {
 
 impl NvtxRange {
     /// Starts a range on the calling thread.
-    #[inline]
     pub fn new(name: &str) -> Self {
         if let Some(push) = injection::text_function(Slot::RangePush) {
             let name = c_text(name);

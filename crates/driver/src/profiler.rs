@@ -34,7 +34,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuProfilerStart")]
-    #[inline]
     pub fn profile(&self) -> Result<Profiling> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.

@@ -124,7 +124,6 @@ impl Trace {
     }
 
     /// Starts a trace like [`Trace::start`] that keeps at most `capacity` calls and `capacity` work items.
-    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         let recorder =
             Arc::new(Recorder { begin: Instant::now(), capacity, calls: Mutex::default(), work: Mutex::default() });
@@ -142,7 +141,6 @@ impl Trace {
     /// # Errors
     ///
     /// The error of `enqueue`; an argument error if the stream is being captured.
-    #[inline]
     pub fn on_stream<T>(
         &self,
         stream: &Stream,
@@ -166,7 +164,6 @@ impl Trace {
     /// # Errors
     ///
     /// An error of `writer`.
-    #[inline]
     pub fn write(self, mut writer: impl io::Write) -> io::Result<()> {
         let Self { recorder, _guard } = self;
         drop(_guard);
@@ -177,7 +174,6 @@ impl Trace {
 }
 
 impl Recorder {
-    #[inline]
     fn add_work(&self, pending: PendingWork) {
         let mut work = self.work.lock();
         work.pending.push(pending);
@@ -187,7 +183,6 @@ impl Recorder {
         }
     }
 
-    #[inline]
     fn add_call(&self, call: &Call<'_>) {
         let thread = this_thread();
         let started = call.started.saturating_duration_since(self.begin);
@@ -222,7 +217,6 @@ impl PendingWork {
         self.end.is_finished().unwrap_or(true)
     }
 
-    #[inline]
     fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
         self.end.synchronize()?;
         let (begin, end) = (clock.time(self.origin, &self.begin)?, clock.time(self.origin, &self.end)?);
@@ -236,7 +230,6 @@ impl PendingWork {
 
 impl Work {
     /// Queries the times of the first `count` work items.
-    #[inline]
     fn measure(&mut self, trace_begin: Instant, capacity: usize, count: usize) {
         let count = count.min(self.pending.len());
         for pending in self.pending.drain(..count) {

@@ -68,21 +68,18 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
 
     /// Returns the number of elements, at least 1.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns `false`: there is at least one element.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }

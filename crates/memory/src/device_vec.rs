@@ -98,14 +98,12 @@ impl<T> DeviceVec<T> {
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns `true` if the vector is empty.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -52,7 +52,6 @@ impl<'a, T> HostViewMut<'a, T> {
 impl<T> Deref for HostView<'_, T> {
     type Target = [T];
 
-    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }
@@ -61,14 +60,12 @@ impl<T> Deref for HostView<'_, T> {
 impl<T> Deref for HostViewMut<'_, T> {
     type Target = [T];
 
-    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }
 }
 
 impl<T> DerefMut for HostViewMut<'_, T> {
-    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         self.elements
     }

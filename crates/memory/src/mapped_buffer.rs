@@ -96,7 +96,6 @@ impl<T> MappedBuffer<T> {
 
     /// Returns the device address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }

@@ -157,7 +157,6 @@ impl<T> PitchedBuffer<T> {
 
     /// Returns the address of the first row. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }

@@ -241,14 +241,12 @@ impl Registration {
 impl<T> Deref for Registered<'_, T> {
     type Target = [T];
 
-    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }
 }
 
 impl<T> DerefMut for Registered<'_, T> {
-    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         self.elements
     }
@@ -257,7 +255,6 @@ impl<T> DerefMut for Registered<'_, T> {
 impl<T> Deref for RegisteredRef<'_, T> {
     type Target = [T];
 
-    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }

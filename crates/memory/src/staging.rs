@@ -97,7 +97,6 @@ impl Staging {
     /// # Errors
     ///
     /// An argument error if the size of the buffers is 0.
-    #[inline]
     pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
         if options.buffer_bytes == 0 {
             return Err(Error::argument("Staging::set_options", "zero buffer size"));
@@ -117,7 +116,6 @@ impl Staging {
     /// Frees the pinned memory that no copy is using. It is allocated again on demand.
     ///
     /// CUDA: `cuMemFreeHost`, `cuStreamDestroy_v2`, `cuEventDestroy_v2`.
-    #[inline]
     pub fn trim(context: &Context) {
         let staging = Self::of(context);
         let idle = {
@@ -135,7 +133,6 @@ impl Staging {
         Self::of(context).pool.lock().idle.iter().map(Ring::byte_len).sum()
     }
 
-    #[inline]
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
             let options = StagingOptions::new();
@@ -205,7 +202,6 @@ impl Staging {
 /// # Safety
 ///
 /// `target` is the address of live memory of the same size, which streams ordered by `access` may write.
-#[inline]
 pub(crate) unsafe fn upload(
     stream: &Stream,
     target: CUdeviceptr,
@@ -225,7 +221,6 @@ pub(crate) unsafe fn upload(
 /// # Safety
 ///
 /// `source` is the address of live memory of the same size, which streams ordered by `access` may read.
-#[inline]
 pub(crate) unsafe fn download(
     stream: &Stream,
     target: &mut [MaybeUninit<u8>],
@@ -240,7 +235,6 @@ pub(crate) unsafe fn download(
 impl Staged {
     /// Takes a staging buffer for a copy of `bytes` bytes between the device and `host`, in place of a copy on `stream`.
     /// Returns `None` if the driver's own copy is preferable.
-    #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
         if bytes < staging.threshold.load(Ordering::Relaxed) {
@@ -328,7 +322,6 @@ fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
 }
 
 /// Returns the type of memory at an address; 0 if it is unknown to the driver.
-#[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;

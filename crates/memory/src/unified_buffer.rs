@@ -150,21 +150,18 @@ impl<T> UnifiedBuffer<T> {
 
     /// Returns the number of elements.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Returns `false`: there is at least one element.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Returns the address of the first element. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
@@ -182,7 +179,6 @@ impl<T> UnifiedBuffer<T> {
         self.free().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Managed)?;
@@ -200,7 +196,6 @@ impl<T> UnifiedBuffer<T> {
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }
 
-    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.tracked.exclusive().is_leased() {
             self.tracked.leave_sync_allocation(self.pointer.as_raw(), self.byte_len() as u64);
@@ -234,7 +229,6 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 }
 
 impl<T> Drop for UnifiedBuffer<T> {
-    #[inline]
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 {
             let (driver, bytes) = (self.stream().driver().clone(), self.byte_len() as u64);

@@ -33,7 +33,6 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// Returns the current end of the log, if the driver has one.
-    #[inline]
     pub(crate) fn now(api: &Api) -> Self {
         let mut position = 0;
         let set = api.cuLogsCurrent.map(|current| {
@@ -66,7 +65,6 @@ impl Mark {
     }
 
     /// Returns the text logged since the last read.
-    #[inline]
     fn new_text(&self, api: &Api) -> Option<String> {
         let dump = api.cuLogsDumpToMemory?;
         let mut buffer = vec![0_u8; BUFFER];
@@ -81,7 +79,6 @@ impl Mark {
     }
 
     /// Returns `true` unless the last error of a lost context carried the same messages. Stores the messages.
-    #[inline]
     fn is_new(&self, lines: &[&str]) -> bool {
         let messages: Box<str> = lines.iter().map(|line| message(line)).collect::<Vec<_>>().join("\n").into();
         let last = std::mem::replace(&mut *self.lost.lock(), messages.clone());
@@ -91,7 +88,6 @@ impl Mark {
 
 /// Returns the lines that add to an error with this `description`: without the line that only repeats function and
 /// code, and without duplicates.
-#[inline]
 fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
     let mut telling: Vec<&str> = Vec::new();
     for line in lines {
@@ -116,7 +112,6 @@ fn keep_last(lines: &mut Vec<&str>, limit: usize) {
 }
 
 /// Returns the message of a line, after the fields in brackets.
-#[inline]
 fn message(line: &str) -> &str {
     let mut rest = line.trim();
     while let Some((_, after)) = rest.strip_prefix('[').and_then(|field| field.split_once(']')) {
@@ -139,7 +134,6 @@ fn is_silent(code: CUresult) -> bool {
 
 /// Returns the lines that may concern a call of `function`. For each call, a driver logs lines with the thread in
 /// brackets and ends with the result. Messages of another call, whose failure was not reported, are left out.
-#[inline]
 fn concerning(text: &str, function: Function) -> Vec<&str> {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().filter(|line| may_concern(line, function)) {
@@ -168,7 +162,6 @@ fn returned(line: &str) -> Option<&str> {
 }
 
 /// Returns `true` unless the line names, in brackets, a function other than `function`.
-#[inline]
 fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {
         field.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
@@ -177,7 +170,6 @@ fn may_concern(line: &str, function: Function) -> bool {
 }
 
 /// `cuMemAlloc` of `cuMemAlloc_v2_ptds`.
-#[inline]
 fn base_name(symbol: &str) -> &str {
     let symbol = symbol.strip_suffix("_ptsz").or_else(|| symbol.strip_suffix("_ptds")).unwrap_or(symbol);
     match symbol.rsplit_once("_v") {

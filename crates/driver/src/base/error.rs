@@ -116,7 +116,6 @@ impl Error {
 
     /// Returns the driver function that failed or is missing.
     #[must_use]
-    #[inline]
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
@@ -129,7 +128,6 @@ impl Error {
 
     /// Returns the class of the failure.
     #[must_use]
-    #[inline]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => error.class(),

@@ -30,7 +30,6 @@ pub(crate) struct LeakCounter {
 impl LeakedMemory {
     /// Creates a count of `allocations` allocations with a total size of `bytes` bytes.
     #[must_use]
-    #[inline]
     pub const fn new(allocations: u64, bytes: u64) -> Self {
         Self { allocations, bytes }
     }

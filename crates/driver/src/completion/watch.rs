@@ -42,7 +42,6 @@ pub(crate) trait Waiter: Send + Sync {
 
     /// Called on a driver thread when the stream reaches the point. Must not call the driver, nor drop a value whose
     /// destructor does.
-    #[inline]
     fn called(&self) {}
 
     /// Receives the result of querying the event: `true` if it has completed, or the context's error. Returns `true` if
@@ -92,7 +91,6 @@ static WATCH: Watch = Watch::new();
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
 
 /// Watches `waiter` until it is finished or [`remove`]d.
-#[inline]
 pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) -> Result<Identity> {
     let since = Instant::now();
     let mut table = WATCH.table.lock();
@@ -114,7 +112,6 @@ pub(crate) fn remove(identity: Identity) {
 }
 
 /// Requests a callback for an entry after all work currently enqueued on `stream`. `wait` selects how the driver's thread waits.
-#[inline]
 pub(crate) fn call_after(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
@@ -133,7 +130,6 @@ extern "C" fn on_call(number: *mut c_void) {
 
 impl Pace {
     /// Returns the interval until work of this age is queried again.
-    #[inline]
     fn pause(self, age: Duration) -> Duration {
         let (share, shortest, longest) = match self {
             Self::Called => (4, Duration::from_millis(1), Duration::from_millis(100)),
@@ -151,7 +147,6 @@ impl Watch {
     }
 
     /// Schedules an immediate query of an entry.
-    #[inline]
     fn ring(&self, identity: Identity) {
         let waiter = self.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
         let Some(waiter) = waiter else { return };
@@ -163,7 +158,6 @@ impl Watch {
 
 impl Table {
     /// Starts the thread unless it is running.
-    #[inline]
     fn start(&mut self, operation: &'static str) -> Result<()> {
         if !self.is_running {
             let thread = thread::Builder::new().name("curium-watch".to_owned());
@@ -176,7 +170,6 @@ impl Table {
     }
 
     /// Takes the entries whose callback has run and those that are due.
-    #[inline]
     fn take_due(&mut self, now: Instant) -> Vec<(Identity, Arc<dyn Waiter>)> {
         let mut due = std::mem::take(&mut self.rung);
         while let Some(Reverse((time, identity))) = self.agenda.peek().copied().filter(|item| item.0.0 <= now) {
@@ -194,7 +187,6 @@ impl Table {
     }
 
     /// Schedules the next query of an entry.
-    #[inline]
     fn postpone(&mut self, identity: Identity, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&identity) {
             entry.due = now + entry.pace.pause(now.duration_since(entry.since));
@@ -204,7 +196,6 @@ impl Table {
 }
 
 /// The body of the background thread.
-#[inline]
 fn run() {
     let mut table = WATCH.table.lock();
     loop {
@@ -228,7 +219,6 @@ fn run() {
 
 /// Queries one entry and removes it if it is finished. User code may run and panic here, and user values may be
 /// dropped.
-#[inline]
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) = unless_exiting(|| with_relaxed_capture_mode(event.driver(), || event.is_finished())) else {

@@ -71,7 +71,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetFlags")]
-    #[inline]
     pub fn flags(&self) -> Result<ContextFlags> {
         self.entered(|driver| {
             let mut flags = 0;
@@ -89,7 +88,6 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags.
     #[doc(alias = "cuCtxSetFlags")]
-    #[inline]
     pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -105,7 +103,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetCacheConfig")]
-    #[inline]
     pub fn cache_config(&self) -> Result<CacheConfig> {
         self.entered(|driver| {
             let mut config = CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE;
@@ -123,7 +120,6 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a preference that this driver does not support.
     #[doc(alias = "cuCtxSetCacheConfig")]
-    #[inline]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -140,7 +136,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetSharedMemConfig")]
-    #[inline]
     pub fn shared_memory_config(&self) -> Result<SharedMemoryConfig> {
         self.entered(|driver| {
             let mut config = CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
@@ -158,7 +153,6 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a width that this driver does not support.
     #[doc(alias = "cuCtxSetSharedMemConfig")]
-    #[inline]
     pub fn set_shared_memory_config(&self, config: SharedMemoryConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -194,7 +188,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetExecAffinity")]
-    #[inline]
     pub fn affinity(&self) -> Result<u32> {
         self.entered(|driver| {
             let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
@@ -252,7 +245,6 @@ impl PriorityRange {
 
     /// Returns the priorities, from the greatest to the least.
     #[must_use]
-    #[inline]
     pub const fn numbers(self) -> RangeInclusive<i32> {
         self.greatest..=self.least
     }
@@ -313,7 +305,6 @@ impl SharedMemoryConfig {
 }
 
 impl RdmaScope {
-    #[inline]
     const fn as_raw(self) -> CUflushGPUDirectRDMAWritesScope {
         match self {
             Self::Owner => CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER,

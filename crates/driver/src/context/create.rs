@@ -81,7 +81,6 @@ impl ContextOptions {
 
     /// Sets the flags.
     #[must_use]
-    #[inline]
     pub const fn with_flags(mut self, flags: ContextFlags) -> Self {
         self.flags = flags;
         self
@@ -108,7 +107,6 @@ impl ContextOptions {
         self
     }
 
-    #[inline]
     fn check(&self) -> Result<()> {
         if self.multiprocessors.is_some() && self.graphics.is_some() {
             let reason = "a graphics (CIG) context cannot be limited to a number of multiprocessors";
@@ -119,7 +117,6 @@ impl ContextOptions {
 
     /// Creates the context with the newest function that the driver has, or with an older one if it is sufficient. All
     /// of them make it current.
-    #[inline]
     fn create(&self, device: &Device) -> Result<CUcontext> {
         let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
         let mut affinity = self.multiprocessors.map(affinity);
@@ -169,7 +166,6 @@ impl Device {
     /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot limit the multiprocessors of a context,
     /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error for mutually exclusive options.
     #[doc(alias = "cuCtxCreate")]
-    #[inline]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
         options.check()?;
         let raw = options.create(self)?;

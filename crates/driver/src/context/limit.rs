@@ -60,7 +60,6 @@ impl Limit {
 
     /// Returns the raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUlimit {
         match self {
             Self::StackSize => CUlimit::CU_LIMIT_STACK_SIZE,
@@ -111,7 +110,6 @@ impl Context {
     /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not support the limit, `CUDA_ERROR_INVALID_VALUE` if the
     /// driver does not.
     #[doc(alias = "cuCtxGetLimit")]
-    #[inline]
     pub fn limit(&self, limit: Limit) -> Result<usize> {
         self.entered(|driver| {
             let mut value = 0;
@@ -134,7 +132,6 @@ impl Context {
     /// is out of range or set too late, `CUDA_ERROR_NOT_PERMITTED` if the limit is read-only,
     /// `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory.
     #[doc(alias = "cuCtxSetLimit")]
-    #[inline]
     pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.

@@ -21,7 +21,6 @@ impl Context {
     /// `false` or the devices are the same; `CUDA_ERROR_TOO_MANY_PEERS` if the hardware supports no more peers; an
     /// argument error if the contexts belong to different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
-    #[inline]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::enable_peer_access")?;
         let result = self.entered(|driver| {
@@ -40,7 +39,6 @@ impl Context {
     ///
     /// An argument error if the contexts belong to different drivers, and any error returned by the driver.
     #[doc(alias = "cuCtxDisablePeerAccess")]
-    #[inline]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::disable_peer_access")?;
         let result = self.entered(|driver| {

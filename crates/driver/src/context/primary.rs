@@ -24,7 +24,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
-    #[inline]
     pub fn primary_context(&self) -> Result<Context> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is valid for writes, and the device belongs to this driver.
@@ -58,7 +57,6 @@ impl Device {
     /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, or for flags that cannot be set on a primary context,
     /// such as [`ContextFlags::MAP_HOST`], which is always in effect.
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
-    #[inline]
     pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
         // SAFETY: the call takes no pointer, and the driver checks the flags.
         let result = unsafe { call!(self.driver(), cuDevicePrimaryCtxSetFlags_v2(self.as_raw(), flags.bits())) };

@@ -40,7 +40,6 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver. The context is not affected.
-    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: RawContext) -> Result<Self> {
         let (context, owned) = match raw {
             RawContext::Primary(context) => (context, Owned::Primary),
@@ -75,7 +74,6 @@ impl Context {
     /// # Errors
     ///
     /// Returns the context to the caller if clones of it or objects created from it still exist.
-    #[inline]
     pub fn into_raw(self) -> Result<RawContext, Self> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         shared.attachments.clear();
@@ -91,7 +89,6 @@ impl Context {
     }
 
     /// Returns the device of a context, which the caller guarantees is live.
-    #[inline]
     pub(super) fn device_of(driver: &Driver, context: CUcontext) -> Result<Device> {
         let mut device = 0;
         if driver.has(Function::cuCtxGetDevice_v2) {

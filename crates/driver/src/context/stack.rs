@@ -68,7 +68,6 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty; an argument error in a call observer.
     #[doc(alias = "cuCtxPopCurrent")]
-    #[inline]
     pub fn pop(driver: &Driver) -> Result<CUcontext> {
         refuse_in_observer("Context::pop")?;
         let mut popped = std::ptr::null_mut();
@@ -113,7 +112,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetCurrent")]
-    #[inline]
     pub unsafe fn current(driver: &Driver) -> Result<Option<Self>> {
         let raw = current::get(driver)?;
         if raw.is_null() {

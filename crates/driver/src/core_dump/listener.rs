@@ -86,7 +86,6 @@ impl CoreDumpListener {
         self.deregister().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn register(driver: &Driver, stage: Stage, callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>) -> Result<Self> {
         let number = CALLBACKS.add(callback);
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
@@ -105,7 +104,6 @@ impl CoreDumpListener {
         Ok(Self { driver: driver.clone(), raw: Handle::new(raw), number, stage })
     }
 
-    #[inline]
     fn deregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let raw = self.raw.raw();

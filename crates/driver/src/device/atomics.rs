@@ -64,7 +64,6 @@ bitflags! {
 impl AtomicOperation {
     /// Returns the raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUatomicOperation {
         match self {
             Self::IntegerAdd => CUatomicOperation::CU_ATOMIC_OPERATION_INTEGER_ADD,
@@ -93,7 +92,6 @@ impl Device {
     ///
     /// An argument error if `operations` is empty, and any error returned by the driver.
     #[doc(alias = "cuDeviceGetHostAtomicCapabilities")]
-    #[inline]
     pub fn host_atomics(&self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         let (raw, count) = listed("Device::host_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
@@ -114,7 +112,6 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error if `operations` is empty or the
     /// devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAtomicCapabilities")]
-    #[inline]
     pub fn peer_atomics(&self, peer: &Self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         self.driver().expect_same(peer.driver(), "Device::peer_atomics")?;
         let (raw, count) = listed("Device::peer_atomics", operations)?;
@@ -127,7 +124,6 @@ impl Device {
 }
 
 /// Returns the operations as raw values, with their number.
-#[inline]
 fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {
         return Err(Error::argument(operation, "no atomic operations"));

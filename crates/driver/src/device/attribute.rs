@@ -60,14 +60,12 @@ pub(crate) trait AttributeValue {
 impl<T> DeviceAttribute<T> {
     /// Returns the raw attribute.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUdevice_attribute {
         self.raw
     }
 
     /// Returns CUDA's name of the attribute without its prefix, such as `WARP_SIZE`.
     #[must_use]
-    #[inline]
     pub const fn name(self) -> &'static str {
         self.name
     }
@@ -78,7 +76,6 @@ impl<T> sealed::Sealed for DeviceAttribute<T> {}
 impl<T: AttributeValue> AttributeKey for DeviceAttribute<T> {
     type Value = T;
 
-    #[inline]
     fn raw(self) -> CUdevice_attribute {
         self.raw
     }
@@ -99,7 +96,6 @@ impl sealed::Sealed for CUdevice_attribute {}
 impl AttributeKey for CUdevice_attribute {
     type Value = i32;
 
-    #[inline]
     fn raw(self) -> CUdevice_attribute {
         self
     }
@@ -109,14 +105,12 @@ impl AttributeKey for CUdevice_attribute {
         DeviceAttribute::ALL.iter().find(|known| known.as_raw() == self).map(|known| known.name)
     }
 
-    #[inline]
     fn value(self, raw: i32) -> i32 {
         raw
     }
 }
 
 impl<T> Clone for DeviceAttribute<T> {
-    #[inline]
     fn clone(&self) -> Self {
         *self
     }

@@ -40,7 +40,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetFabricClusterUuid")]
-    #[inline]
     pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is valid for writes.
@@ -56,7 +55,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetCliqueInfo")]
-    #[inline]
     pub fn cliques(&self) -> Result<Vec<Clique>> {
         let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
         let mut count = cliques.len();

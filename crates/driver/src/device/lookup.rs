@@ -38,7 +38,6 @@ impl Driver {
     /// `CUDA_ERROR_INVALID_DEVICE` if no visible device has this identifier, `CUDA_ERROR_INVALID_VALUE` if the
     /// identifier is malformed, an argument error if it contains a NUL.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
-    #[inline]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
         let text = CString::new(id).map_err(|_| {
             Error::argument("Driver::device_by_pci_bus_id", format!("identifier contains a NUL ({id:?})"))
@@ -57,7 +56,6 @@ impl Driver {
     /// # Errors
     ///
     /// An argument error if no visible device has this UUID, and any error returned by the driver.
-    #[inline]
     pub fn device_by_uuid(&self, uuid: [u8; 16]) -> Result<Device> {
         for device in self.devices()? {
             if device.uuid()? == uuid {

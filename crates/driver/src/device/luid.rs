@@ -24,7 +24,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` on systems without LUIDs, such as Linux.
     #[doc(alias = "cuDeviceGetLuid")]
-    #[inline]
     pub fn luid(&self) -> Result<Luid> {
         let mut bytes = [0_u8; 8];
         let mut node_mask = 0;

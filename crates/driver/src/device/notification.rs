@@ -50,7 +50,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceRegisterAsyncNotification")]
-    #[inline]
     pub fn on_notification(
         &self,
         callback: impl Fn(Notification) + Send + Sync + 'static,
@@ -82,7 +81,6 @@ impl NotificationListener {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let (device, raw) = (self.device.as_raw(), self.raw.raw());

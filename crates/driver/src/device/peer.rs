@@ -34,7 +34,6 @@ impl Device {
     ///
     /// An argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceCanAccessPeer")]
-    #[inline]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
         self.driver().expect_same(peer.driver(), "Device::can_access_peer")?;
         let mut answer = 0;
@@ -53,7 +52,6 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that the
     /// driver does not support, an argument error if the devices belong to different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
-    #[inline]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver().expect_same(peer.driver(), "Device::peer_attribute")?;
         let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
@@ -71,7 +69,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices belong to different
     /// drivers.
-    #[inline]
     pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
         use CUdevice_P2PAttribute as P2P;
         let flag = |attribute| -> Result<bool> { Ok(self.peer_attribute(peer, attribute)? != 0) };

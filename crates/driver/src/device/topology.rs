@@ -36,7 +36,6 @@ impl Driver {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn topology(&self) -> Result<Topology> {
         let devices = self.devices()?;
         let pairs = devices.iter().flat_map(|from| devices.iter().map(move |to| (from, to)));
@@ -49,7 +48,6 @@ impl Driver {
 impl Topology {
     /// Returns the devices, in the order of their ordinals.
     #[must_use]
-    #[inline]
     pub fn devices(&self) -> &[TopologyDevice] {
         &self.devices
     }
@@ -67,7 +65,6 @@ impl Topology {
     }
 
     /// Returns the cells of the table that `Display` writes, row by row.
-    #[inline]
     fn cells(&self) -> Vec<Vec<String>> {
         let count = self.devices.len();
         let mut heading = vec!["from".to_owned()];
@@ -85,7 +82,6 @@ impl Topology {
 }
 
 impl TopologyDevice {
-    #[inline]
     fn new(device: &Device) -> Result<Self> {
         Ok(Self {
             name: device.name()?,
@@ -100,7 +96,6 @@ impl TopologyDevice {
 }
 
 /// Returns the link between two devices; `None` if they are the same device.
-#[inline]
 fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
     if from.as_raw() == to.as_raw() {
         return Ok(None);

@@ -140,12 +140,10 @@ impl Multiprocessors {
 
     /// Returns the device of the multiprocessors.
     #[must_use]
-    #[inline]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    #[inline]
     pub(crate) fn into_parts(self) -> (Description, Device) {
         (self.description, self.device)
     }
@@ -157,7 +155,6 @@ impl Multiprocessors {
     /// # Errors
     ///
     /// As for [`Multiprocessors::split`].
-    #[inline]
     pub fn parts_of(&self, at_least: u32, flags: SplitFlags) -> Result<u32> {
         let mut parts = 0;
         let input = self.description.raw();
@@ -186,7 +183,6 @@ impl Multiprocessors {
     /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if not even one set fits or this set was itself split off,
     /// `CUDA_ERROR_INVALID_VALUE` for mutually exclusive flags, an argument error if `parts` is 0.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
-    #[inline]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
             return Err(Error::argument("Multiprocessors::split", "no parts requested"));
@@ -224,7 +220,6 @@ impl Multiprocessors {
     /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if a requirement cannot be met, an argument error if `parts` is
     /// empty.
     #[doc(alias = "cuDevSmResourceSplit")]
-    #[inline]
     pub fn split_into(self, parts: &[Partition]) -> Result<Partitioning> {
         let mut wanted: Vec<_> = parts.iter().map(Partition::as_raw).collect();
         let count = u32::try_from(wanted.len()).unwrap_or_default();
@@ -245,7 +240,6 @@ impl Multiprocessors {
         Ok(self.partitioning(raw, rest))
     }
 
-    #[inline]
     fn partitioning(self, parts: Vec<CUdevResource>, rest: CUdevResource) -> Partitioning {
         let device = self.device;
         let set = |raw| Self { description: Description(raw), device: device.clone() };
@@ -253,7 +247,6 @@ impl Multiprocessors {
         Partitioning { parts: parts.into_iter().map(set).collect(), rest }
     }
 
-    #[inline]
     fn sm(&self) -> CUdevSmResource {
         // SAFETY: the driver returned every description of this type for an SM resource, whose fields are plain
         // integers.
@@ -269,14 +262,12 @@ impl Multiprocessors {
 impl Partition {
     /// Creates the requirements of a set of `count` multiprocessors; 0 selects as many as are available.
     #[must_use]
-    #[inline]
     pub const fn new(count: u32) -> Self {
         Self { count, coscheduled: 0, preferred_coscheduled: 0, backfill: false, locality: None, supplemental: false }
     }
 
     /// Sets the number of multiprocessors that must be able to run one cluster together.
     #[must_use]
-    #[inline]
     pub const fn with_coscheduled(mut self, count: u32) -> Self {
         self.coscheduled = count;
         self
@@ -284,7 +275,6 @@ impl Partition {
 
     /// Sets the preferred number of multiprocessors that can run one cluster together.
     #[must_use]
-    #[inline]
     pub const fn with_preferred_coscheduled(mut self, count: u32) -> Self {
         self.preferred_coscheduled = count;
         self
@@ -292,7 +282,6 @@ impl Partition {
 
     /// Allows multiprocessors that do not meet the co-scheduling requirement to fill up the set.
     #[must_use]
-    #[inline]
     pub const fn with_backfill(mut self) -> Self {
         self.backfill = true;
         self
@@ -310,13 +299,11 @@ impl Partition {
     /// Takes the multiprocessors from those of the domain beyond
     /// [`LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_MULTIPROCESSOR_COUNT).
     #[must_use]
-    #[inline]
     pub const fn with_supplemental(mut self) -> Self {
         self.supplemental = true;
         self
     }
 
-    #[inline]
     fn as_raw(&self) -> CU_DEV_SM_RESOURCE_GROUP_PARAMS {
         use CUdevSmResourceGroup_flags as Flags;
         let flags = [

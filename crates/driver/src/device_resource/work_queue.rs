@@ -122,7 +122,6 @@ impl WorkQueueConfig {
         (self.description, self.device.clone())
     }
 
-    #[inline]
     fn config(&self) -> CUdevWorkqueueConfigResource {
         // SAFETY: the driver returned the description for a resource of this type, whose fields are plain integers.
         unsafe { self.description.0.__bindgen_anon_1.wqConfig }
@@ -143,7 +142,6 @@ impl WorkQueue {
         (self.description, self.context.device().clone())
     }
 
-    #[inline]
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }

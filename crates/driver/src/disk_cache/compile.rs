@@ -21,7 +21,6 @@ impl Image<'static> {
     /// # Errors
     ///
     /// As for [`Linker::add_image`] and [`Linker::complete`].
-    #[inline]
     pub fn compile_cached(cache: &DiskCache, context: &Context, ptx: &str, options: &JitOptions<'_>) -> Result<Self> {
         let image = Image::ptx("Image::compile_cached", ptx)?;
         if options.borrows() {
@@ -37,7 +36,6 @@ impl Image<'static> {
 /// # Errors
 ///
 /// The error of `load` for newly compiled code, or of the compiler.
-#[inline]
 pub(crate) fn load_cached<T>(
     cache: &DiskCache,
     context: &Context,
@@ -60,7 +58,6 @@ pub(crate) fn load_cached<T>(
 }
 
 /// Returns the code under `key`, compiling and caching it if it is missing, and `true` if it was cached.
-#[inline]
 fn find_or_compile(
     cache: &DiskCache,
     key: &CacheKey,
@@ -85,7 +82,6 @@ fn report(result: Result<()>) {
 
 /// Returns a key of everything that determines the compiled code of `ptx`. It contains the device's architecture even
 /// if the options name another.
-#[inline]
 fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<CacheKey> {
     static DRIVER: OnceLock<String> = OnceLock::new();
     let release = DRIVER.get_or_init(|| std::fs::read_to_string(RELEASE).unwrap_or_default());
@@ -106,7 +102,6 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
 }
 
 /// Returns the code stored under `key`.
-#[inline]
 fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
         Ok(bytes) => bytes?,

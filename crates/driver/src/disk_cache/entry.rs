@@ -15,7 +15,6 @@ pub(super) enum Fault {
 }
 
 /// Encodes an entry with `contents` under `key`.
-#[inline]
 pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
     let (key_len, len) = (key.len() as u64, contents.len() as u64);
     let mut entry = Vec::with_capacity(HEADER + key.len() + contents.len());
@@ -29,7 +28,6 @@ pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the contents of an entry if it is valid and belongs to `key`.
-#[inline]
 pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
     let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
     let (magic, numbers) = header.split_at(MAGIC.len());
@@ -44,7 +42,6 @@ pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Faul
 }
 
 /// Computes a checksum that detects damage by a disk or a crash. Words are mixed by multiplication and rotation.
-#[inline]
 pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(PRIME).rotate_left(29);

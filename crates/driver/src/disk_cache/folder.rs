@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 ///
 /// If it is not a directory, belongs to another user, or is accessible to other users.
 #[cfg(unix)]
-#[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 
@@ -37,7 +36,6 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Returns an error if another user owns the file or folder.
 #[cfg(unix)]
-#[inline]
 fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
     let (owner, user) = (std::os::unix::fs::MetadataExt::uid(metadata), geteuid());
     if owner == user {
@@ -54,7 +52,6 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 /// Creates a file for this user alone; `None` if it already exists.
-#[inline]
 pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -68,7 +65,6 @@ pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
 
 /// Reads a file after checking that only this user can have written it, since the directory may have been replaced
 /// after it was opened; `None` if it does not exist.
-#[inline]
 pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -84,7 +80,6 @@ pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Returns an error if another user owns the file, or may write it.
 #[cfg(unix)]
-#[inline]
 fn expect_private(file: &fs::Metadata) -> io::Result<()> {
     expect_owned("file", file)?;
     let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
@@ -109,7 +104,6 @@ pub(super) fn sync(_: &Path) -> io::Result<()> {
 }
 
 /// Returns the user's cache directory.
-#[inline]
 pub(super) fn for_caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if cfg!(windows) {

@@ -33,7 +33,6 @@ impl CacheKey {
 
     /// Adds a part.
     #[must_use]
-    #[inline]
     pub fn with(mut self, name: &str, value: &[u8]) -> Self {
         for text in [name.as_bytes(), value] {
             // The length delimits the part, so that different lists of parts have different bytes.
@@ -43,13 +42,11 @@ impl CacheKey {
         self
     }
 
-    #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns a digest of the key.
-    #[inline]
     pub(super) fn digest(&self) -> u128 {
         const SEED: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = (1 << 88) + 0x13b;

@@ -13,7 +13,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// A rename replaces an open file on Unix, and since Windows 10 on NTFS. Other file systems of Windows (FAT, network
 /// drives) refuse it while another process has the entry open. The rename is then repeated, unless the entry already
 /// holds the same bytes.
-#[inline]
 pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
     let same = || fs::read(to).is_ok_and(|found| found == bytes);
     match repeat(|| fs::rename(from, to), same, cfg!(windows)) {
@@ -24,7 +23,6 @@ pub(super) fn replace(from: &Path, to: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Repeats `rename` while it is refused because the entry is open. Returns `false` if the entry turned out to hold the `same` bytes.
-#[inline]
 fn repeat(
     mut rename: impl FnMut() -> io::Result<()>,
     same: impl Fn() -> bool,

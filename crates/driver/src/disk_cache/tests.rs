@@ -8,7 +8,6 @@ use super::*;
 struct Scratch(PathBuf);
 
 impl Scratch {
-    #[inline]
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("curium-{name}-{}", std::process::id()));
         fs::remove_dir_all(&folder).unwrap_or_default();

@@ -17,7 +17,6 @@ impl Context {
     /// while a stream of the context is being captured, an argument error if the event belongs to another driver.
     #[doc(alias = "cuCtxRecordEvent")]
     #[doc(alias = "cuGreenCtxRecordEvent")]
-    #[inline]
     pub fn record_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::record_event")?;
         capture_guard::refuse("Context::record_event")?;
@@ -40,7 +39,6 @@ impl Context {
     /// the event belongs to another driver.
     #[doc(alias = "cuCtxWaitEvent")]
     #[doc(alias = "cuGreenCtxWaitEvent")]
-    #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::wait_event")?;
         capture_guard::refuse("Context::wait_event")?;

@@ -35,7 +35,6 @@ impl Event {
 }
 
 /// Returns the contexts of two handles if the driver rejected a handle and the contexts differ.
-#[inline]
 fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
     let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE) && first.as_raw() != second.as_raw();
     differ.then(|| [first, second].map(|context| format!("{context:?}")))

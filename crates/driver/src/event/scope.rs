@@ -22,7 +22,6 @@ impl Event {
     }
 
     /// Returns an argument error of `operation` if the event was last recorded in a capture.
-    #[inline]
     pub(super) fn expect_outside(&self, operation: &'static str) -> Result<()> {
         if self.shared.scope.load(Ordering::Acquire) == 0 {
             return Ok(());

@@ -23,7 +23,6 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if the image does not exist.
     #[doc(alias = "cuGraphicsEGLRegisterImage")]
-    #[inline]
     pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
@@ -47,7 +46,6 @@ impl Event {
     ///
     /// [`Error::Missing`](crate::Error::Missing) if the driver lacks the function; any error returned by the driver.
     #[doc(alias = "cuEventCreateFromEGLSync")]
-    #[inline]
     pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();

@@ -63,7 +63,6 @@ impl EglConsumer {
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamConsumerConnect")]
     #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
-    #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
@@ -86,7 +85,6 @@ impl EglConsumer {
     /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the timeout passed, which does not affect the context; `CUDA_ERROR_UNKNOWN`
     /// before the first frame.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
-    #[inline]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
         self.connection.context.driver().expect_same(stream.driver(), "EglConsumer::acquire")?;
         stream.expect_running("EglConsumer::acquire")?;
@@ -140,7 +138,6 @@ impl EglFrame<'_> {
         self.give_back().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn give_back(&mut self) -> Result<()> {
         let (resource, mut raw) = (self.resource, self.stream.as_raw());
         let stream_place = &raw mut raw;
@@ -188,7 +185,6 @@ impl EglProducer {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerPresentFrame")]
-    #[inline]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::present")?;
         stream.expect_running("EglProducer::present")?;
@@ -209,7 +205,6 @@ impl EglProducer {
     ///
     /// `CUDA_ERROR_LAUNCH_TIMEOUT` if no frame is available, which does not affect the context.
     #[doc(alias = "cuEGLStreamProducerReturnFrame")]
-    #[inline]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::take_back")?;
         stream.expect_running("EglProducer::take_back")?;
@@ -237,7 +232,6 @@ impl EglProducer {
 }
 
 impl EglLocation {
-    #[inline]
     const fn as_raw(self) -> u32 {
         match self {
             Self::System => CUeglResourceLocationFlags::CU_EGL_RESOURCE_LOCATION_SYSMEM.0,

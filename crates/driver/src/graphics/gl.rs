@@ -34,7 +34,6 @@ impl GraphicsResource {
     /// `CUDA_ERROR_INVALID_HANDLE` if the buffer does not exist; `CUDA_ERROR_OPERATING_SYSTEM` if the OpenGL context
     /// does not support CUDA interoperability.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
-    #[inline]
     pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the buffer.
@@ -55,7 +54,6 @@ impl GraphicsResource {
     ///
     /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not support.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
-    #[inline]
     pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the image.
@@ -74,7 +72,6 @@ impl Driver {
     ///
     /// `CUDA_ERROR_NO_DEVICE` if there is none; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
     #[doc(alias = "cuGLGetDevices")]
-    #[inline]
     pub fn gl_devices(&self, which: GlDevices) -> Result<Vec<Device>> {
         let mut devices = vec![0; self.device_count()?];
         let (mut count, room) = (0, devices.len() as u32);
@@ -87,7 +84,6 @@ impl Driver {
 }
 
 impl GlDevices {
-    #[inline]
     const fn as_raw(self) -> CUGLDeviceList {
         match self {
             Self::All => CUGLDeviceList::CU_GL_DEVICE_LIST_ALL,

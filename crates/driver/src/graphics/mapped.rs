@@ -28,7 +28,6 @@ impl GraphicsResource {
     ///
     /// An argument error if the stream belongs to another driver; `CUDA_ERROR_ALREADY_MAPPED` if a resource is mapped.
     #[doc(alias = "cuGraphicsMapResources")]
-    #[inline]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
         for resource in &*resources {
             stream.driver().expect_same(resource.context().driver(), "GraphicsResource::map")?;
@@ -53,7 +52,6 @@ impl MappedGraphics<'_> {
     ///
     /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
     #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
-    #[inline]
     pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
         let resource = self.raw("MappedGraphics::pointer", index)?;
         let (mut address, mut bytes) = (0, 0);
@@ -73,7 +71,6 @@ impl MappedGraphics<'_> {
     ///
     /// An argument error if `index` is out of range; `CUDA_ERROR_NOT_MAPPED_AS_ARRAY` for a buffer.
     #[doc(alias = "cuGraphicsSubResourceGetMappedArray")]
-    #[inline]
     pub fn array(&self, index: usize, layer: u32, level: u32) -> Result<CUarray> {
         let resource = self.raw("MappedGraphics::array", index)?;
         let mut array = std::ptr::null_mut();
@@ -93,7 +90,6 @@ impl MappedGraphics<'_> {
     ///
     /// As for [`MappedGraphics::array`].
     #[doc(alias = "cuGraphicsResourceGetMappedMipmappedArray")]
-    #[inline]
     pub fn mipmapped_array(&self, index: usize) -> Result<CUmipmappedArray> {
         let resource = self.raw("MappedGraphics::mipmapped_array", index)?;
         let mut array = std::ptr::null_mut();
@@ -125,7 +121,6 @@ impl MappedGraphics<'_> {
         self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
     }
 
-    #[inline]
     fn unmap(&mut self) -> Result<()> {
         let mut raw = raw_handles(self.resources);
         let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
@@ -154,7 +149,6 @@ impl GraphicsResource {
 }
 
 /// Returns a frame of a live EGL resource in `context`.
-#[inline]
 pub(super) fn mapped_egl_frame(
     context: &crate::Context,
     resource: CUgraphicsResource,

@@ -94,7 +94,6 @@ unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_u
     CUresult::CUDA_SUCCESS
 }
 
-#[inline]
 fn driver() -> (Driver, Simulator) {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be created");
     let mut api = simulator.api();

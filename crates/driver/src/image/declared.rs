@@ -17,7 +17,6 @@ pub(crate) struct Declared {
 
 impl Declared {
     /// Reads the declarations of `image`. `function` is the driver function that reports the parameters of its kernels.
-    #[inline]
     pub(crate) fn by(image: &Image<'_>, driver: &Driver, function: Function) -> Self {
         let entries = match image.as_ptx() {
             Some(text) if !driver.has(function) => ptx::entries(text),
@@ -33,7 +32,6 @@ impl Declared {
 }
 
 /// Returns the names of the data objects in the symbol table of an ELF file; `None` if the file is damaged.
-#[inline]
 fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     const SECTION_SIZE: usize = 64;
     const SYMBOL_SIZE: usize = 24;

@@ -24,7 +24,6 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
 }
 
 /// Returns an error unless `bytes`, which start like ELF, are a complete cubin.
-#[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
         return Err(format!("truncated cubin ({} bytes, the header has {HEADER_SIZE})", bytes.len()));
@@ -40,7 +39,6 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     check_sections(bytes)
 }
 
-#[inline]
 fn check_segments(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x20)?, field::<2>(bytes, 0x38)?);
     for header in table(bytes, "program headers", offset, count, field::<2>(bytes, 0x36)?, SEGMENT_SIZE)? {
@@ -49,7 +47,6 @@ fn check_segments(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-#[inline]
 fn check_sections(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
     for header in table(bytes, "section headers", offset, count, field::<2>(bytes, 0x3a)?, SECTION_SIZE)? {
@@ -61,7 +58,6 @@ fn check_sections(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Returns the entries of a header table.
-#[inline]
 fn table<'a>(
     bytes: &'a [u8],
     what: &str,
@@ -79,7 +75,6 @@ fn table<'a>(
 }
 
 /// Returns the range of `length` bytes at `offset`, if it is within the file.
-#[inline]
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
     let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));
     match (start, end) {

@@ -23,7 +23,6 @@ pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
 }
 
 /// Returns an error unless `bytes`, which start like a fatbin, are a complete one.
-#[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let cut = || format!("truncated or damaged fat binary ({} bytes)", bytes.len());
     let header = number::<2>(bytes, 6).ok_or_else(cut)?;
@@ -45,7 +44,6 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Returns the size of the first of `entries`, including its header.
-#[inline]
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
     let cut = || format!("truncated or damaged image in the fat binary ({} bytes before the end)", entries.len());
     let field = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).ok_or_else(cut);

@@ -19,7 +19,6 @@ pub(crate) struct Entry {
 }
 
 /// Returns the kernels of a PTX text in order. Other text has none.
-#[inline]
 pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     let mut tokens = Tokens { rest: text };
     let mut entries = Vec::new();
@@ -35,7 +34,6 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
 }
 
 /// Returns the global variables of a PTX text that can be looked up.
-#[inline]
 pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for linkage in [".visible", ".weak", ".common"] {
@@ -47,7 +45,6 @@ pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
 }
 
 /// Returns the name of the variable whose declaration continues here, if it is in global or constant memory.
-#[inline]
 fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
     if !matches!(tokens.next()?, ".global" | ".const") {
         return None;
@@ -61,7 +58,6 @@ fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
 }
 
 /// Returns the version in the `.version` directive.
-#[inline]
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut tokens = Tokens { rest: text };
     tokens.find(|token| *token == ".version")?;
@@ -70,7 +66,6 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Returns the parameter list that starts here; `None` if there is no list.
-#[inline]
 fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
     let mut parameters: Vec<KernelParameter> = Vec::new();
     if tokens.next()? != "(" {
@@ -108,7 +103,6 @@ struct Declaration {
 }
 
 impl Declaration {
-    #[inline]
     fn take(&mut self, token: &str, tokens: &mut Tokens<'_>) -> Option<()> {
         self.begun = true;
         match token {
@@ -134,7 +128,6 @@ impl Declaration {
     }
 
     /// Returns the size in bytes: `Some(None)` if there is no declaration, `None` if its type is unknown.
-    #[inline]
     fn size(&self) -> Option<Option<usize>> {
         if !self.begun {
             return Some(None);
@@ -156,7 +149,6 @@ fn type_size(directive: &str) -> Option<usize> {
     matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
 }
 
-#[inline]
 fn integer(token: &str) -> Option<usize> {
     let token = token.trim_end_matches('U');
     let hexadecimal = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X"));
@@ -174,7 +166,6 @@ struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    #[inline]
     fn skip_blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -194,7 +185,6 @@ impl<'a> Tokens<'a> {
 impl<'a> Iterator for Tokens<'a> {
     type Item = &'a str;
 
-    #[inline]
     fn next(&mut self) -> Option<&'a str> {
         self.skip_blanks();
         let is_word = |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%');

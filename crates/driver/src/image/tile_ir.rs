@@ -10,7 +10,6 @@ pub(super) fn is_tile_ir(bytes: &[u8]) -> bool {
 }
 
 /// Returns an error unless `bytes`, which start like Tile IR, are complete bytecode.
-#[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     // The header is followed at least by the end marker, a zero byte.
     if bytes.len() <= HEADER_SIZE {

@@ -77,7 +77,6 @@ impl Compilation {
     }
 
     /// Returns the logs that the driver has written.
-    #[inline]
     pub(crate) fn report(&self) -> JitReport {
         // The value is in the lower half.
         let answer = |option| self.value(option).map(|value| value.addr() as u32);
@@ -101,7 +100,6 @@ impl Compilation {
         Self { names: Vec::new(), values: Vec::new(), errors: Vec::new(), info: Vec::new(), _pointers: Vec::new() }
     }
 
-    #[inline]
     fn add_options(&mut self, options: &JitOptions<'_>) {
         for (option, value) in options.numbers() {
             self.add_number(option, value as usize);
@@ -112,7 +110,6 @@ impl Compilation {
         self.add_names(options);
     }
 
-    #[inline]
     fn add_logs(&mut self) {
         self.errors = vec![0; LOG_SIZE];
         self.info = vec![0; LOG_SIZE];
@@ -123,7 +120,6 @@ impl Compilation {
         self.add_number(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_SIZE);
     }
 
-    #[inline]
     fn add_names(&mut self, options: &JitOptions<'_>) {
         let lto = options.lto.unwrap_or_default();
         let kernels = lto.referenced_kernels.iter().map(|name| name.as_ptr()).collect();
@@ -176,7 +172,6 @@ fn text(bytes: &[u8]) -> Box<str> {
 }
 
 /// Returns a hint about the PTX version, if it caused the failure.
-#[inline]
 fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'static, str>> {
     if error.code != CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
         return None;
@@ -191,7 +186,6 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
 }
 
 /// Returns the CUDA version that introduced a PTX version.
-#[inline]
 fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
     Some(match (major, minor) {
         (7, minor) => CudaVersion::new(11, minor),

@@ -25,7 +25,6 @@ pub struct LtoOptions<'a> {
 impl<'a> LtoOptions<'a> {
     /// Returns options that leave every choice to the compiler.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self {
             flush_to_zero: None,
@@ -40,7 +39,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Sets the referenced kernels. Others may be removed.
     #[must_use]
-    #[inline]
     pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
         self.referenced_kernels = names;
         self
@@ -48,7 +46,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Sets the referenced variables. Others may be removed.
     #[must_use]
-    #[inline]
     pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
         self.referenced_variables = names;
         self
@@ -88,7 +85,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Enables or disables removing unreferenced variables.
     #[must_use]
-    #[inline]
     pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {
         self.remove_unused_variables = remove_unused_variables;
         self

@@ -86,7 +86,6 @@ pub enum JitCacheMode {
 impl<'a> JitOptions<'a> {
     /// Returns options that leave every choice to the driver.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self {
             max_registers: None,
@@ -152,7 +151,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables debug information.
     #[must_use]
-    #[inline]
     pub const fn with_debug_info(mut self, debug_info: bool) -> Self {
         self.debug_info = debug_info;
         self
@@ -160,7 +158,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables line numbers.
     #[must_use]
-    #[inline]
     pub const fn with_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self
@@ -168,7 +165,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables a verbose log.
     #[must_use]
-    #[inline]
     pub const fn with_verbose(mut self, verbose: bool) -> Self {
         self.verbose = verbose;
         self
@@ -176,7 +172,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables the measurement of compile time.
     #[must_use]
-    #[inline]
     pub const fn with_measure_time(mut self, measure_time: bool) -> Self {
         self.measure_time = measure_time;
         self
@@ -240,7 +235,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the addresses of external symbols.
     #[must_use]
-    #[inline]
     pub const fn with_symbols(mut self, symbols: &'a [HostSymbol<'a>]) -> Self {
         self.symbols = symbols;
         self
@@ -262,7 +256,6 @@ impl<'a> JitOptions<'a> {
     }
 
     /// Returns the options that are set and have an integer value.
-    #[inline]
     pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);
         let choice = |set: Option<bool>| set.map(u32::from);
@@ -327,14 +320,12 @@ impl JitTarget {
 
     /// Returns the raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUjit_target {
         self.0
     }
 }
 
 impl JitFallback {
-    #[inline]
     fn raw(self) -> u32 {
         match self {
             Self::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0,
@@ -344,7 +335,6 @@ impl JitFallback {
 }
 
 impl JitCacheMode {
-    #[inline]
     fn raw(self) -> u32 {
         match self {
             Self::Default => CUjit_cacheMode::CU_JIT_CACHE_OPTION_NONE.0,

@@ -23,7 +23,6 @@ impl<'a> HostSymbol<'a> {
     /// - The device can access `address`, and the memory there has the size and type that the code declares for `name`.
     /// - The memory stays valid for as long as code that was loaded with this symbol may run.
     #[must_use]
-    #[inline]
     pub const unsafe fn new(name: &'a CStr, address: *mut c_void) -> Self {
         Self { name, address }
     }
@@ -33,7 +32,6 @@ impl<'a> HostSymbol<'a> {
         self.name.as_ptr()
     }
 
-    #[inline]
     pub(super) const fn address(&self) -> *mut c_void {
         self.address
     }

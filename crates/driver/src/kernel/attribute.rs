@@ -131,7 +131,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::attribute`].
     #[doc(alias = "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH")]
-    #[inline]
     pub fn required_cluster(&self, device: &Device) -> Result<Option<Dimensions>> {
         let part = |attribute| self.attribute(device, attribute).map(count);
         let cluster = Dimensions {
@@ -149,7 +148,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the kernel was compiled for another cluster size.
-    #[inline]
     pub fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
         let cluster = cluster.into();
         for (attribute, value) in [
@@ -197,7 +195,6 @@ impl<S> Kernel<S> {
     /// An argument error if the kernel is bound to a context on another device.
     #[doc(alias = "cuKernelSetCacheConfig")]
     #[doc(alias = "cuFuncSetCacheConfig")]
-    #[inline]
     pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
         let kernel = self.inner();
         kernel.expect_device("Kernel::set_cache_config", device)?;
@@ -228,7 +225,6 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
-    #[inline]
     pub(crate) fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         self.expect_device("Kernel::attribute", device)?;
         let mut value = 0;
@@ -248,7 +244,6 @@ impl Inner {
         Ok(value)
     }
 
-    #[inline]
     fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
         self.expect_device("Kernel::set_attribute", device)?;
         let (raw, driver) = (self.raw.raw(), &self.driver);
@@ -266,7 +261,6 @@ impl Inner {
     }
 
     /// Returns an error if the kernel is bound to a context on another device than `device`.
-    #[inline]
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.expect_same(device.driver(), operation)?;
         let own = match &self.owner {
@@ -292,7 +286,6 @@ fn bytes(value: i32) -> usize {
     value.try_into().unwrap_or_default()
 }
 
-#[inline]
 fn flag(value: i32) -> bool {
     value != 0
 }

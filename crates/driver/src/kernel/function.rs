@@ -31,7 +31,6 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel belongs to a module of another context, or is already bound to another context.
     #[doc(alias = "cuKernelGetFunction")]
-    #[inline]
     pub fn in_context(&self, context: &Context) -> Result<Self> {
         let raw = self.inner.function("Kernel::in_context", context)?;
         let owner = match &self.inner.owner {
@@ -52,7 +51,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::in_context`].
     #[doc(alias = "cuFuncIsLoaded")]
-    #[inline]
     pub fn load_state(&self, context: &Context) -> Result<LoadState> {
         let function = self.inner.function("Kernel::load_state", context)?;
         let mut state = CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED;
@@ -100,7 +98,6 @@ impl Kernel<Untyped> {
     /// An error returned by the driver.
     #[doc(alias = "cuKernelGetLibrary")]
     #[doc(alias = "cuKernelGetName")]
-    #[inline]
     pub unsafe fn from_raw_kernel(driver: &impl AsRef<Driver>, raw: CUkernel) -> Result<Self> {
         let driver = driver.as_ref();
         let name = kernel_name(driver, raw)?;
@@ -126,7 +123,6 @@ impl Kernel<Untyped> {
     /// An error returned by the driver.
     #[doc(alias = "cuFuncGetModule")]
     #[doc(alias = "cuFuncGetName")]
-    #[inline]
     pub unsafe fn from_raw_function(context: &Context, raw: CUfunction) -> Result<Self> {
         let driver = context.driver();
         let name = function_name(driver, raw)?;
@@ -141,7 +137,6 @@ impl Kernel<Untyped> {
 
 impl Inner {
     /// Returns the kernel's function in `context`.
-    #[inline]
     pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
         self.expect_context(operation, context)?;
         match self.owner {
@@ -160,7 +155,6 @@ impl Inner {
     }
 
     /// Returns an error if the kernel is bound to another context than `context`.
-    #[inline]
     pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
         self.driver.expect_same(context.driver(), operation)?;
         match self.context() {
@@ -173,7 +167,6 @@ impl Inner {
     }
 
     /// Returns the context that the kernel is bound to, if any.
-    #[inline]
     fn context(&self) -> Option<CUcontext> {
         match &self.owner {
             Owner::Library(_) => None,

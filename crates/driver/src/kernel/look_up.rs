@@ -79,7 +79,6 @@ pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<Str
 /// # Safety
 ///
 /// `text` is null or NUL-terminated, and is live.
-#[inline]
 unsafe fn owned_text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -88,7 +87,6 @@ unsafe fn owned_text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-#[inline]
 fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String {
     let mut sentence = if nearest.len() < count {
         format!("the nearest of its {count} {kind}s are")
@@ -106,7 +104,6 @@ fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String 
 }
 
 /// Returns the edit distance of two names; a name that contains the other is considered near.
-#[inline]
 fn distance(name: &str, candidate: &str) -> usize {
     if candidate.contains(name) || name.contains(candidate) {
         return 0;

@@ -45,7 +45,6 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is bound to another context.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
-    #[inline]
     pub fn active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
         let kernel = self.as_raw();
         self.occupancy("Kernel::active_blocks", context, |driver, place| {
@@ -64,7 +63,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
-    #[inline]
     pub fn active_blocks_with_flags(
         &self,
         context: &Context,
@@ -99,7 +97,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
-    #[inline]
     pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
         self.inner().expect_context("Kernel::available_dynamic_shared_bytes", context)?;
         let (kernel, mut bytes) = (self.as_raw(), 0);
@@ -121,7 +118,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
-    #[inline]
     pub fn suggested_size(&self, context: &Context, shared_bytes: usize, max_block: u32) -> Result<SuggestedSize> {
         let kernel = self.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
@@ -142,7 +138,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
-    #[inline]
     pub fn suggested_size_with(
         &self,
         context: &Context,
@@ -197,7 +192,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
-    #[inline]
     pub fn active_clusters(
         &self,
         context: &Context,
@@ -222,7 +216,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
-    #[inline]
     pub fn max_cluster_size(
         &self,
         context: &Context,
@@ -240,7 +233,6 @@ impl<S> Kernel<S> {
     }
 
     /// Queries one number with the context current.
-    #[inline]
     fn occupancy(
         &self,
         operation: &'static str,
@@ -255,7 +247,6 @@ impl<S> Kernel<S> {
     }
 
     /// Queries a grid size and a block size with the context current.
-    #[inline]
     fn suggestion(
         &self,
         operation: &'static str,
@@ -294,7 +285,6 @@ struct Restore(*const BlockState<'static>);
 
 /// Runs `operation` with a C callback that calls `function` on this thread. A panic of `function` is resumed
 /// afterwards.
-#[inline]
 fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnce(BlockFunction) -> T) -> T {
     let state = BlockState { function, panic: Cell::new(None) };
     let place = (&raw const state).cast::<BlockState<'static>>();

@@ -23,7 +23,6 @@ macro_rules! optional {
         // SAFETY: the inner argument, if any, is bound and recorded; otherwise the kernel declares that the pointer may
         // be null.
         unsafe impl<'a, T, A: Argument<$slice>> Argument<Option<$slice>> for Option<A> {
-            #[inline]
             unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
                 match self {
                     // SAFETY: the caller upholds the same contract.

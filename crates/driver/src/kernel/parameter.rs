@@ -36,7 +36,6 @@ impl<S> Kernel<S> {
     /// [`Error::Missing`](crate::Error::Missing) before CUDA 13.2. [`Kernel::parameters`] works with older drivers.
     #[doc(alias = "cuKernelGetParamCount")]
     #[doc(alias = "cuFuncGetParamCount")]
-    #[inline]
     pub fn parameter_count(&self) -> Result<usize> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
@@ -62,7 +61,6 @@ impl Inner {
     }
 
     /// Checks the signature like [`Inner::check_signature`] for a launch. Queries the parameters the first time only.
-    #[inline]
     pub(super) fn compare_parameters(&self, passed: &[usize], types: impl FnOnce() -> Vec<&'static str>) -> Result<()> {
         let found = match self.parameters.get() {
             Some(found) => found,
@@ -74,7 +72,6 @@ impl Inner {
         found.as_deref().map_or(Ok(()), |found| compare(&self.name, found, passed, types))
     }
 
-    #[inline]
     fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
         if !self.driver.has(self.info_function()) {
             let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
@@ -92,7 +89,6 @@ impl Inner {
 
     /// Runs `operation` with a context current if the kernel belongs to a library: the driver reports its parameters
     /// only then.
-    #[inline]
     fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.owner {
             Owner::Library(_) => in_any_context(&self.driver, operation),
@@ -109,7 +105,6 @@ impl Inner {
     }
 
     /// Returns the parameter at `index`; `None` past the last one.
-    #[inline]
     fn parameter(&self, index: usize) -> Result<Option<KernelParameter>> {
         let (mut offset, mut size) = (0, 0);
         let (raw, driver) = (self.raw.raw(), &self.driver);
@@ -134,7 +129,6 @@ impl Inner {
 
 /// Runs `operation` with any context current: the one that is current on this thread, or else a primary context. An
 /// active primary context is preferred, since creating one is slow.
-#[inline]
 fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     if !current::get(driver)?.is_null() {
         return operation();
@@ -148,7 +142,6 @@ fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> 
 }
 
 /// Returns an error if the parameters of a kernel differ from the declared ones.
-#[inline]
 fn compare(
     name: &str,
     found: &[KernelParameter],

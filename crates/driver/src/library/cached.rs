@@ -20,7 +20,6 @@ impl Library {
     /// # Errors
     ///
     /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. A failure of the cache is not an error.
-    #[inline]
     pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
         let image = Image::ptx("Library::from_ptx_cached", ptx)?;
         let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());

@@ -50,7 +50,6 @@ impl Library {
     ///
     /// As for [`Library::from_image`].
     #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
-    #[inline]
     pub fn from_kept_image(
         driver: &impl AsRef<Driver>,
         image: Image<'static>,
@@ -81,7 +80,6 @@ impl Library {
     /// `CUDA_ERROR_FILE_NOT_FOUND` if the file does not exist, an argument error if the path contains a NUL, and the
     /// errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
-    #[inline]
     pub unsafe fn from_file(
         driver: &impl AsRef<Driver>,
         path: impl AsRef<Path>,
@@ -102,7 +100,6 @@ impl Library {
         Ok(Self::new(raw, driver, Declared::default(), compilation))
     }
 
-    #[inline]
     fn load(
         driver: &Driver,
         image: &Image<'_>,
@@ -143,7 +140,6 @@ impl Library {
 
     /// Returns the compilation error, if the compiler wrote one to its log. Looking up a kernel that does not exist
     /// makes the driver compile.
-    #[inline]
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
         let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
         if report.errors.is_empty() {
@@ -157,7 +153,6 @@ impl Library {
         }
     }
 
-    #[inline]
     fn new(raw: CUlibrary, driver: &Driver, declared: Declared, compilation: Compilation) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),
@@ -174,7 +169,6 @@ impl Library {
 
 /// Returns the options as driver parameters. A library outlives the names and symbols that options borrow, so these are
 /// rejected.
-#[inline]
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
     if options.borrows() {
         return Err(Error::argument(operation, "symbols and names are options of modules and linkers only"));

@@ -38,7 +38,6 @@ impl Library {
     /// # Errors
     ///
     /// Returns the library to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
-    #[inline]
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if library.is_borrowed {
@@ -50,7 +49,6 @@ impl Library {
         Ok(raw)
     }
 
-    #[inline]
     fn foreign(driver: &Driver, raw: CUlibrary, is_borrowed: bool) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),

@@ -51,7 +51,6 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLogsRegisterCallback")]
-    #[inline]
     pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
@@ -77,7 +76,6 @@ impl LogListener {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         // SAFETY: the handle refers to a registered callback of this driver, and is not used again once it is

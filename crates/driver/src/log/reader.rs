@@ -63,7 +63,6 @@ impl LogReader {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLogsDumpToMemory")]
-    #[inline]
     pub fn read(&mut self) -> Result<String> {
         let mut buffer = vec![0_u8; BUFFER];
         let mut size = CAPACITY;
@@ -85,7 +84,6 @@ impl LogReader {
     ///
     /// An argument error if the path contains a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
     #[doc(alias = "cuLogsDumpToFile")]
-    #[inline]
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let name = c_path("LogReader::write_to", path)?;
@@ -98,7 +96,6 @@ impl LogReader {
     }
 
     /// Dumps the log from the reader's position and advances it.
-    #[inline]
     fn dump(&mut self, dump: impl FnOnce(&Driver, *mut CUlogIterator) -> Result<()>) -> Result<()> {
         if let Some(position) = &mut self.position {
             return dump(&self.driver, &raw mut *position);

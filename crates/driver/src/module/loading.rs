@@ -29,7 +29,6 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuModuleGetLoadingMode")]
-    #[inline]
     pub fn loading_mode(&self) -> Result<LoadingMode> {
         let mut mode = CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING;
         // SAFETY: `mode` is valid for writes.

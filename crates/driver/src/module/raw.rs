@@ -37,7 +37,6 @@ impl Module {
     /// # Errors
     ///
     /// Returns the module to the caller if clones of it, or kernels of it, still exist, or if it is borrowed.
-    #[inline]
     pub fn into_raw(self) -> Result<CUmodule, Self> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if !matches!(module.origin, Origin::Loaded) {

@@ -100,7 +100,6 @@ fn address(slot: Slot) -> *mut c_void {
 
 /// Loads the tool's library, if any, for the lifetime of the process. A tool that fails to load is ignored. A process
 /// with elevated privileges loads none, since its user controls the environment.
-#[inline]
 fn load() {
     let path = std::env::var_os("NVTX_INJECTION64_PATH").filter(|path| !path.is_empty() && !has_raised_privileges());
     let Some(path) = path else { return };

@@ -80,14 +80,12 @@ pub struct MemorySyncDomainMap {
 impl AccessPolicyWindow {
     /// Creates a window in which every access is treated as a persisting hit.
     #[must_use]
-    #[inline]
     pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
         Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
     }
 
     /// Sets the fraction of accesses that are treated as hits, from 0 to 1.
     #[must_use]
-    #[inline]
     pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
         self.hit_ratio = hit_ratio;
         self
@@ -95,7 +93,6 @@ impl AccessPolicyWindow {
 
     /// Sets the properties of hits and misses.
     #[must_use]
-    #[inline]
     pub const fn with_properties(mut self, hit: AccessProperty, miss: AccessProperty) -> Self {
         self.hit = hit;
         self.miss = miss;
@@ -305,7 +302,6 @@ impl Stream {
     /// An argument error if the streams belong to different drivers; `CUDA_ERROR_INVALID_VALUE` if they belong to
     /// different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
-    #[inline]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         self.driver().expect_same(source.driver(), "Stream::copy_attributes_from")?;
         // SAFETY: both streams are live and belong to this driver.
@@ -320,7 +316,6 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamGetAttribute")]
-    #[inline]
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = CUstreamAttrValue::default();
         // SAFETY: `value` is valid for writes, and the stream is live.
@@ -342,7 +337,6 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not support.
     #[doc(alias = "cuStreamSetAttribute")]
-    #[inline]
     pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
         // SAFETY: the stream is live, and the caller is responsible for the value.
         let result = unsafe { call!(self.driver(), cuStreamSetAttribute(self.as_raw(), attribute, value)) };

@@ -42,7 +42,6 @@ impl OutOfMemoryError {
     }
 
     /// Queries the memory usage of the device.
-    #[inline]
     fn look_up(&mut self, stream: &Stream) {
         let memory = with_relaxed_capture_mode(stream.driver(), || stream.context().memory_info()).ok();
         let pool = with_relaxed_capture_mode(stream.driver(), || PoolFigures::of(stream.device())).ok();
@@ -60,7 +59,6 @@ struct PoolFigures {
 
 impl PoolFigures {
     /// Queries the memory usage of the device's current memory pool.
-    #[inline]
     fn of(device: &Device) -> Result<Self> {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
@@ -72,7 +70,6 @@ impl PoolFigures {
     }
 }
 
-#[inline]
 fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
     let mut value: u64 = 0;
     let place = (&raw mut value).cast();

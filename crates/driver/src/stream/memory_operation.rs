@@ -95,7 +95,6 @@ impl Stream {
     /// `CUDA_ERROR_INVALID_VALUE` if the memory is from a stream-ordered allocation, such as a `DeviceBuffer`;
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support waits, or not for this condition.
     #[doc(alias = "cuStreamWaitValue32")]
-    #[inline]
     pub unsafe fn wait_value_u32(
         &self,
         address: DevicePointer<u32>,
@@ -120,7 +119,6 @@ impl Stream {
     ///
     /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device does not support 64-bit waits.
     #[doc(alias = "cuStreamWaitValue64")]
-    #[inline]
     pub unsafe fn wait_value_u64(
         &self,
         address: DevicePointer<u64>,
@@ -188,7 +186,6 @@ impl Stream {
     /// An argument error for more than 256 operations, which drivers reject; `CUDA_ERROR_NOT_SUPPORTED` if the device
     /// does not support an operation.
     #[doc(alias = "cuStreamBatchMemOp")]
-    #[inline]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
@@ -216,7 +213,6 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the range is not a whole allocation on a device that cannot attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
-    #[inline]
     pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
         self.expect_captured("Stream::attach_managed", PASS_THE_SCOPE)?;
         let flags = mode.flags();
@@ -229,7 +225,6 @@ impl Stream {
 pub(crate) const MAX_BATCH: usize = 256;
 
 impl WaitCondition {
-    #[inline]
     const fn flags(self) -> u32 {
         match self {
             Self::AtLeast => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_GEQ.0,
@@ -241,7 +236,6 @@ impl WaitCondition {
 }
 
 impl Reduction {
-    #[inline]
     const fn as_raw(self) -> CUstreamAtomicReductionOpType {
         match self {
             Self::Add => CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD,
@@ -252,7 +246,6 @@ impl Reduction {
 }
 
 impl AttachMode {
-    #[inline]
     const fn flags(self) -> u32 {
         match self {
             Self::Global => CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0,
@@ -263,7 +256,6 @@ impl AttachMode {
 }
 
 impl MemoryOperation {
-    #[inline]
     pub(crate) fn as_raw(self) -> CUstreamBatchMemOpParams {
         match self {
             Self::WaitU32(address, condition, value) => {

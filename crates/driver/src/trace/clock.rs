@@ -37,7 +37,6 @@ const ATTEMPTS: usize = 3;
 
 impl Clock {
     /// Returns the index of a recent point of `context`, and two events to record.
-    #[inline]
     pub(super) fn events(&mut self, context: &Context) -> Result<(usize, PooledEvent, PooledEvent)> {
         let index = match self.contexts.iter().position(|known| known.context == *context) {
             Some(index) => index,
@@ -57,7 +56,6 @@ impl Clock {
         Ok(*time + event.elapsed_since(begin)?)
     }
 
-    #[inline]
     fn learn(&mut self, context: &Context) -> Result<usize> {
         let origin = self.add_origin(context)?;
         let events = EventPool::with_capacity(context, EventFlags::empty(), usize::MAX);
@@ -74,7 +72,6 @@ impl Clock {
 }
 
 impl Origin {
-    #[inline]
     fn compare(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
         let mut best: Option<(Duration, Self)> = None;

@@ -29,7 +29,6 @@ struct FileTrace {
 
 /// Appends every driver call of this process to the file named by the environment variable, if it is set. The variable
 /// is read once, and ignored in a process with elevated privileges.
-#[inline]
 pub(crate) fn begin_from_environment() {
     static ASKED: Once = Once::new();
     ASKED.call_once(|| {
@@ -45,7 +44,6 @@ pub(crate) fn begin_from_environment() {
 }
 
 impl FileTrace {
-    #[inline]
     fn open(path: &Path) -> io::Result<Self> {
         let file = match OpenOptions::new().append(true).create_new(true).open(path) {
             Ok(mut file) => {
@@ -59,7 +57,6 @@ impl FileTrace {
         Ok(Self { file, begin: Instant::now(), since_1970 })
     }
 
-    #[inline]
     fn event(&self, call: &Call<'_>) -> String {
         let at = Microseconds(self.since_1970 + call.started.saturating_duration_since(self.begin));
         let (function, code, duration) = (call.function, call.code.0, Microseconds(call.duration));

@@ -16,7 +16,6 @@ struct Text<'a>(&'a str);
 pub(super) struct Microseconds(pub(super) Duration);
 
 /// Writes the trace as one object.
-#[inline]
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
     let (calls_dropped, work_dropped, lost) = (calls.dropped, work.dropped, work.lost);
@@ -30,7 +29,6 @@ pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> 
 }
 
 /// Writes the names of the rows. The host comes first, so that every other event is preceded by a comma.
-#[inline]
 fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "\n{}", Name { kind: "process_name", process: HOST, thread: 0, name: "host" })?;
     for (thread, name) in &calls.threads {
@@ -52,7 +50,6 @@ fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::R
     Ok(())
 }
 
-#[inline]
 fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> {
     let (name, thread, code) = (Text(call.function.name()), call.thread, call.code.0);
     let (started, duration) = (Microseconds(call.started), Microseconds(call.duration));
@@ -60,7 +57,6 @@ fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> 
     write!(writer, "\"ts\":{started},\"dur\":{duration},\"args\":{{\"code\":{code}}}}}")
 }
 
-#[inline]
 fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> {
     let (name, process, stream) = (Text(&work.name), process(work), work.stream);
     let (started, duration) = (Microseconds(work.started), Microseconds(work.duration));

@@ -39,7 +39,6 @@ enum Side {
 }
 
 impl Place {
-    #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
     }

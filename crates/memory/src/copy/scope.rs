@@ -67,7 +67,6 @@ pub fn copy_scope<'env, R>(
 impl<'scope> CopyScope<'scope, '_> {
     /// Returns the stream of the copies.
     #[must_use]
-    #[inline]
     pub fn stream(&self) -> &Stream {
         self.waiter.stream
     }

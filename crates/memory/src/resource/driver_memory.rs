@@ -17,7 +17,6 @@ pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
 /// # Safety
 ///
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from `cuMemAlloc` or `cuMemAllocManaged`.
-#[inline]
 pub(super) unsafe fn free_after(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
     with_relaxed_capture_mode_if_possible(stream.driver(), || {
         // The driver does not guarantee that freeing waits.

@@ -55,7 +55,6 @@ impl<R: Resource> LeakTracker<R> {
     }
 
     /// Returns the inner resource.
-    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
@@ -99,7 +98,6 @@ impl Live {
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource> Resource for LeakTracker<R> {
     #[track_caller]
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let pointer = self.inner.allocate(stream, bytes, alignment)?;
@@ -108,7 +106,6 @@ unsafe impl<R: Resource> Resource for LeakTracker<R> {
         Ok(pointer)
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -136,7 +133,6 @@ impl fmt::Display for LiveAllocation {
 }
 
 impl<R> Drop for LeakTracker<R> {
-    #[inline]
     fn drop(&mut self) {
         let leaks = self.live.get_mut().sorted();
         if !leaks.is_empty() {

@@ -73,7 +73,6 @@ impl<R: Resource> Reclaiming<R> {
     }
 
     /// Returns the inner resource.
-    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
@@ -107,7 +106,6 @@ impl<R: Resource> Reclaiming<R> {
 
 impl<R: Resource> Recovery<'_, R> {
     #[track_caller]
-    #[inline]
     fn run(mut self) -> Result<DevicePointer<u8>> {
         for step in [RecoveryStep::Purge, RecoveryStep::Synchronize, RecoveryStep::Trim] {
             if let Some(pointer) = self.attempt(step)? {
@@ -127,7 +125,6 @@ impl<R: Resource> Recovery<'_, R> {
     /// Takes a step and retries the allocation. Returns `None` if it is still out of memory, and an error if the
     /// recovery must end.
     #[track_caller]
-    #[inline]
     fn attempt(&mut self, step: RecoveryStep) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.take(step).err();
         let counter = self.resource.counters.of(step);
@@ -149,7 +146,6 @@ impl<R: Resource> Recovery<'_, R> {
         }
     }
 
-    #[inline]
     fn take(&self, step: RecoveryStep) -> Result<()> {
         let (inner, stream) = (&self.resource.inner, self.stream);
         let wait = || if self.is_capturing { Ok(()) } else { inner.synchronize(stream) };
@@ -204,7 +200,6 @@ struct Recovering<'a> {
 
 impl<'a> Recovering<'a> {
     /// Returns `None` if the calling thread is already recovering.
-    #[inline]
     fn begin(threads: &'a Mutex<Vec<ThreadId>>) -> Option<Self> {
         let thread = thread::current().id();
         let mut locked = threads.lock();

@@ -13,7 +13,6 @@ pub(super) const SHORTEST_TILE: usize = 128 << 10;
 impl Direction {
     /// Returns the length of a tile in bytes, for a large staging buffer. Shorter tiles start the device earlier, but
     /// each is claimed under a lock, and in a copy to the host, its thread waits for an event.
-    #[inline]
     pub(super) fn tile(self) -> usize {
         match self {
             Self::ToDevice => SHORTEST_TILE,
@@ -22,7 +21,6 @@ impl Direction {
     }
 
     /// Returns the minimum number of threads that is faster than the driver's own copy.
-    #[inline]
     pub(super) fn enough(self) -> usize {
         match self {
             Self::ToDevice => 2,

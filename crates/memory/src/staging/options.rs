@@ -28,7 +28,6 @@ impl StagingOptions {
 
     /// Sets the maximum number of threads of a copy.
     #[must_use]
-    #[inline]
     pub const fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -36,7 +35,6 @@ impl StagingOptions {
 
     /// Sets the size of a staging buffer in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_buffer_bytes(mut self, bytes: usize) -> Self {
         self.buffer_bytes = bytes;
         self
@@ -44,7 +42,6 @@ impl StagingOptions {
 
     /// Sets the minimum size in bytes of a copy that is staged.
     #[must_use]
-    #[inline]
     pub const fn with_threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
         self

@@ -44,12 +44,10 @@ impl Ring {
         Ok(Self { stream: context.stream()?, memory, events, generation, is_sound: true })
     }
 
-    #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
-    #[inline]
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
     }

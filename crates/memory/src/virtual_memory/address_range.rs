@@ -102,7 +102,6 @@ impl AddressRange {
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.reserved.bytes
     }

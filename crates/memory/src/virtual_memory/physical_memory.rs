@@ -87,7 +87,6 @@ impl PhysicalMemory {
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.shared.bytes
     }

@@ -114,7 +114,6 @@ impl Report for CallError {
         self.write_facts(formatter)
     }
 
-    #[inline]
     fn notes(&self) -> Vec<Note<'_>> {
         let lost = (self.class() == ErrorClass::Sticky)
             .then_some(Cow::Borrowed("the context is lost, and later calls that use it fail too: restart the process"));

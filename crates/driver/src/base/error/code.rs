@@ -80,7 +80,6 @@ pub(super) fn is_of_work(code: CUresult) -> bool {
 }
 
 /// Returns the driver's name and description of `code`; both are empty if the driver does not define it.
-#[inline]
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
     let description = driver.api().cuGetErrorString.and_then(|function| text(function, code));
@@ -88,7 +87,6 @@ pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<
 }
 
 /// Returns the text that `function` returns for `code`.
-#[inline]
 fn text(
     function: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
     code: CUresult,

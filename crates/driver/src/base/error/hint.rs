@@ -8,7 +8,6 @@ use curium_sys::CUresult;
 use crate::Driver;
 
 /// Returns the hint for a code whose cause does not depend on the call.
-#[inline]
 pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
@@ -52,7 +51,6 @@ fn is_of_a_kernel(code: CUresult) -> bool {
     )
 }
 
-#[inline]
 fn no_device() -> Cow<'static, str> {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
         Ok(devices) => return Cow::Owned(format!("CUDA_VISIBLE_DEVICES is {devices:?}, which may hide every device")),

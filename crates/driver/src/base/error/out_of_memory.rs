@@ -46,7 +46,6 @@ pub struct RecoveryAttempt {
 impl RecoveryAttempt {
     /// Records a step, and its error if it failed.
     #[must_use]
-    #[inline]
     pub fn new(what: &'static str, error: Option<Error>) -> Self {
         Self { what, error }
     }
@@ -74,7 +73,6 @@ impl Error {
 
 impl OutOfMemoryError {
     /// Creates an error that contains the requested size only.
-    #[inline]
     pub(crate) fn bare(requested: usize) -> Self {
         Self {
             call: None,
@@ -106,7 +104,6 @@ impl Report for OutOfMemoryError {
         formatter.write_str(")")
     }
 
-    #[inline]
     fn notes(&self) -> Vec<Note<'_>> {
         let attempts: Vec<_> = self.attempts.iter().map(ToString::to_string).collect();
         let tried = (!attempts.is_empty()).then(|| Note::Tried(attempts.join(", ")));

@@ -38,13 +38,11 @@ pub struct Returned<T> {
 
 impl<T> Returned<T> {
     /// Creates the error of an operation that returns `value` to the caller.
-    #[inline]
     pub fn new(value: T, error: Error) -> Self {
         Self { value, error }
     }
 
     /// Returns the value and the error.
-    #[inline]
     pub fn into_parts(self) -> (T, Error) {
         (self.value, self.error)
     }
@@ -73,7 +71,6 @@ impl<T> std::error::Error for Returned<T> {}
 
 impl<T> From<Returned<T>> for Error {
     /// Drops the value. If its release failed, dropping it tries again.
-    #[inline]
     fn from(returned: Returned<T>) -> Self {
         returned.error
     }

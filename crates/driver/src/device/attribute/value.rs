@@ -99,7 +99,6 @@ bitflags! {
 }
 
 impl AttributeValue for i32 {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw
     }
@@ -120,7 +119,6 @@ impl AttributeValue for usize {
 }
 
 impl AttributeValue for bool {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw != 0
     }

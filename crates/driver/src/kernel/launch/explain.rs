@@ -34,7 +34,6 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
 }
 
 /// Returns the first device limit that `config` exceeds.
-#[inline]
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
     let asked = [
@@ -54,7 +53,6 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
 
 /// Returns the shared memory limit that `config` exceeds together with the static shared memory of the kernel, and how
 /// to raise it.
-#[inline]
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();
@@ -75,7 +73,6 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
 }
 
 /// Returns the maximum number of threads per block of this kernel, if `config` exceeds it.
-#[inline]
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
     let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());

@@ -35,7 +35,6 @@ pub struct ReclaimerGuard {
 
 impl Reclaimers {
     /// Adds a reclaimer after those of the same priority.
-    #[inline]
     pub(super) fn register(reclaimers: &Arc<Self>, priority: i32, reclaim: Reclaim) -> ReclaimerGuard {
         let mut state = reclaimers.state.lock();
         let number = state.next;
@@ -59,7 +58,6 @@ impl fmt::Debug for ReclaimerGuard {
 }
 
 impl Drop for ReclaimerGuard {
-    #[inline]
     fn drop(&mut self) {
         let Some(reclaimers) = self.reclaimers.upgrade() else { return };
         let mut state = reclaimers.state.lock();

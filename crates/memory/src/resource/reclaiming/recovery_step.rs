@@ -53,7 +53,6 @@ pub(super) struct Counter {
 }
 
 impl RecoveryStep {
-    #[inline]
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Purge => "purging",
@@ -65,7 +64,6 @@ impl RecoveryStep {
 }
 
 impl Counters {
-    #[inline]
     pub(super) fn of(&self, step: RecoveryStep) -> &Counter {
         let [purge, synchronize, trim, reclaim] = &self.0;
         match step {
