@@ -20,6 +20,12 @@ impl Random {
 /// The sample is parsed in a fraction of this time; the rest is for slow machines.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// Returns `true` if a parse took longer than a limit for processors. An emulator is much slower; `CURIUM_TEST_RUNNER` names it.
+fn is_too_long(time: Duration, limit: Duration) -> bool {
+    let slowdown = if std::env::var_os("CURIUM_TEST_RUNNER").is_some() { 50 } else { 1 };
+    time >= limit * slowdown
+}
+
 fn try_parse(source: &str) {
     let start = Instant::now();
     if let Err(error) = parse(source) {
@@ -27,7 +33,7 @@ fn try_parse(source: &str) {
         let lines = u32::try_from(source.lines().count()).expect("a short text") + 1;
         assert!(error.line() <= lines, "{error} lies beyond the text");
     }
-    assert!(start.elapsed() < LONGEST, "this took too long:\n{source}");
+    assert!(!is_too_long(start.elapsed(), LONGEST), "this took too long:\n{source}");
 }
 
 #[test]
@@ -89,7 +95,8 @@ fn ten_thousand_lines_take_milliseconds() {
             parse(&source).expect("valid");
             start.elapsed()
         })
-        .min();
+        .min()
+        .expect("there are five");
     // The goal is 50 ms in release builds; a busy machine needs more.
-    assert!(best < Some(Duration::from_millis(250)), "{best:?}");
+    assert!(!is_too_long(best, Duration::from_millis(250)), "{best:?}");
 }
