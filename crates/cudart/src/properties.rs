@@ -227,8 +227,9 @@ pub(crate) fn properties(device: c_int, layout: Layout) -> Result<Vec<u8>> {
         let got: Result<()> = cu!(cuDeviceGetAttribute(&raw mut value, attribute, device));
         got.map(|()| value)
     };
-    let mut writer = Writer(name.map(c_char::cast_unsigned).to_vec());
-    writer.0.extend(uuid.bytes.map(c_char::cast_unsigned));
+    // `c_char` is unsigned on ARM.
+    let [name, uuid] = [&name[..], &uuid.bytes].map(|text| text.iter().flat_map(|byte| byte.to_ne_bytes()));
+    let mut writer = Writer(name.chain(uuid).collect());
     // The LUID of the device on Windows, and its node mask.
     writer.0.extend([0; 12]);
     writer.size(memory);

@@ -32,8 +32,8 @@ const LIBRARIES: &[&str] = &[
     "curium",
 ];
 
-/// The program, which requires a newer Rust than the libraries.
-const PROGRAM: &str = "curium-cli";
+/// The program and the runtime for other programs, which are not checked with the oldest Rust.
+const OTHERS: [&str; 4] = ["-p", "curium-cli", "-p", "curium-cudart"];
 
 /// Checks the libraries for every target, with warnings as errors, and with the oldest supported Rust.
 ///
@@ -51,7 +51,7 @@ fn check(target: &str) -> Result<Outcome> {
     println!("{target}");
     run_all(Command::new("rustup").args(["target", "add", target]).current_dir(crate::root()))?;
     let mut clippy = cargo();
-    clippy.args(["clippy", "--quiet", "--all-features", "--target", target]).args(packages()).args(["-p", PROGRAM]);
+    clippy.args(["clippy", "--quiet", "--all-features", "--target", target]).args(packages()).args(OTHERS);
     run_all(clippy.args(["--", "-D", "warnings"]))
 }
 
