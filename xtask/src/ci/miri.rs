@@ -7,11 +7,17 @@ use anyhow::Result;
 use super::{Options, Outcome, run_and_show};
 
 /// The packages whose unit tests are interpreted: those that manage memory or handles.
-const PACKAGES: &[&str] =
-    &["-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
+const PACKAGES: &[&str] = &["-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
 
-/// The loader accesses files, and the simulated driver returns addresses as integers, as a real one does.
-const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+/// The simulated driver returns addresses as integers, as a real one does. In isolation, time is simulated, so that no result depends on
+/// the load of the machine.
+const ISOLATED: &str = "-Zmiri-permissive-provenance -Zmiri-isolation-error=hide";
+
+/// With the files and the time of this machine.
+const NOT_ISOLATED: &str = "-Zmiri-permissive-provenance -Zmiri-disable-isolation";
+
+/// The tests of these packages that use files.
+const WITH_FILES: &[&str] = &["image::tests::file_", "external::descriptor::tests::"];
 
 /// Tests that are slow and irrelevant under Miri: safe code over every pair of functions or thousands of images, and
 /// files, which Miri emulates.
@@ -95,15 +101,30 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     if !found {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
-    run_and_show(nightly().arg("test").args(PACKAGES).arg("--").args(skipping(TOO_LONG)))?;
-    let thorough = if options.thorough { CONTRACT_THOROUGH } else { &[] };
-    let contract = ["test", "-p", "curium-tests", "--test", "contract", "--"];
-    run_and_show(nightly().args(contract).args(CONTRACT).args(thorough).args(skipping(CONTRACT_TOO_LONG)))
+    let unit = |flags| tests(flags, PACKAGES);
+    run_and_show(unit(ISOLATED).args(skipping(TOO_LONG)).args(skipping(WITH_FILES)))?;
+    run_and_show(unit(NOT_ISOLATED).args(WITH_FILES))?;
+    // The loader of `sys` searches folders.
+    let mut of_sys = tests(NOT_ISOLATED, &["-p", "curium-sys", "--all-features", "--lib"]);
+    run_and_show(of_sys.args(skipping(TOO_LONG)))?;
+    let contract = |flags| tests(flags, &["-p", "curium-tests", "--test", "contract"]);
+    run_and_show(contract(ISOLATED).args(CONTRACT).args(skipping(CONTRACT_TOO_LONG)))?;
+    if options.thorough {
+        run_and_show(contract(NOT_ISOLATED).args(CONTRACT_THOROUGH).args(skipping(CONTRACT_TOO_LONG)))?;
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Returns a command that interprets tests; their filters follow.
+fn tests(flags: &str, of: &[&str]) -> Command {
+    let mut command = nightly();
+    command.arg("test").args(of).arg("--").env("MIRIFLAGS", flags);
+    command
 }
 
 fn nightly() -> Command {
     let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo", "miri"]).current_dir(crate::root()).env("MIRIFLAGS", FLAGS);
+    command.args(["run", "nightly", "cargo", "miri"]).current_dir(crate::root());
     command
 }
 

@@ -13,6 +13,10 @@ use std::thread;
 
 use super::barrier;
 
+/// The order of the stores that end a use. Miri lets a `SeqCst` load read a store of a weaker order although a later `SeqCst` store was
+/// executed before, which C++ excludes.
+const END: Ordering = if cfg!(miri) { Ordering::SeqCst } else { Ordering::Release };
+
 /// The lock. It is held briefly, never across driver calls or user code.
 pub(super) struct OwnerLock<T> {
     /// `true` while the owner uses the value.
@@ -138,13 +142,13 @@ impl<T> DerefMut for Claimed<'_, T> {
 impl<T> Drop for Owned<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.is_in_use.store(false, Ordering::Release);
+        self.lock.is_in_use.store(false, END);
     }
 }
 
 impl<T> Drop for Claimed<'_, T> {
     fn drop(&mut self) {
-        self.lock.is_claimed.store(false, Ordering::Release);
+        self.lock.is_claimed.store(false, END);
     }
 }
 
