@@ -133,11 +133,13 @@ const INSTRUCTIONS: &[&str] = &[
     "prmt.b32{.f4e,.b4e,.rc8,.ecl,.rc16,} $d, $s, $s, $s32",
     "mov.{b16,u16,b32,u32,s32,f32,b64,u64,f64,pred,b128} $d, $s",
     "mov.{b32,b64} $d, \\{$h16, $h16\\}",
+    "mov.{b16,b32} $d, \\{$c8\\, {$c8\\, $c8\\, ,}{$c8,0}\\}",
+    "mov.{b16,b32} \\{$c8\\, {$c8\\, $c8\\, ,}{$c8,_}\\}, $s",
     "mov.b64 \\{$r32, {$r32,_}\\}, $d",
     "mov.{v2,v4}.{u32,f32,b32,u64,b16} {v,w,vf,\\{%r1\\, %r2\\}}, {v,w,vf,%tid,\\{%r1\\, 3\\}}",
     "mov.u32 $r32, %{tid.x,ntid.y,ctaid.z,laneid,warpid,clock,smid,lanemask_lt,clock64,gridid,nsmid,tid}",
     "mov.u64 %d1, %{clock64,globaltimer,gridid,tid.x}",
-    "cvt{.rn,.rz,.rni,.rzi,}{.ftz,}{.sat,}.{u8,s16,u32,s32,u64,f16,f32,f64,bf16}.{u8,s8,u16,s32,u32,s64,f16,f32,f64,bf16} $y, $s",
+    "cvt{.rn,.rz,.rni,.rzi,}{.ftz,}{.sat,}.{u8,s8,s16,u32,s32,u64,f16,f32,f64,bf16}.{u8,s8,u16,s32,u32,s64,f16,f32,f64,bf16} $y, $s",
     "cvt.{rn,rz}{.relu,.satfinite,}.{f16x2,bf16x2,tf32,e4m3x2}.f32 $r32, %f1{, %f2,}",
     "cvt.pack.sat.{u16,s16,u8,s8}.s32{.b32,} $r32, $s32, $s32{, $s32,}",
     "ld{.volatile,.relaxed.gpu,.acquire.sys,.weak,}{.global,.shared,}{.ca,.cg,.cs,.lu,.cv,}{.nc,}.{u8,s16,u32,f32,b64,f16} $y, [%d1]",
@@ -228,6 +230,7 @@ fn operand(kind: &str, template: &str, random: &mut Random) -> String {
         "y" => register(first, random),
         "r32" => register("u32", random),
         "s32" => source("u32", random),
+        "c8" => register("b8", random),
         "h16" => register("b16", random),
         "p" => register("pred", random),
         "align" => random.pick(&["1", "2", "4", "8", "16", "128", "3"]).into(),
@@ -273,13 +276,14 @@ fn is_type(word: &str) -> bool {
 /// Returns a register of a type or, rarely, of another type.
 fn register(of: &str, random: &mut Random) -> String {
     if random.next().is_multiple_of(24) {
-        return random.pick(&["%r1", "%d1", "%f1", "%h1", "p", "v", "_"]).into();
+        return random.pick(&["%r1", "%d1", "%f1", "%h1", "%c1", "p", "v", "_"]).into();
     }
     let all: &[&str] = match of {
         "pred" => &["%p1", "%p2", "p", "q"],
         "f32" => &["%f1", "%f2", "vf.x", "wf.w"],
         "f64" => &["%e1", "%e2"],
-        "u8" | "s8" | "b8" | "u16" | "s16" | "b16" | "f16" | "bf16" => &["%h1", "%h2", "vh.x"],
+        "u8" | "s8" | "b8" => &["%c1", "%c2", "%h1"],
+        "u16" | "s16" | "b16" | "f16" | "bf16" => &["%h1", "%h2", "vh.x"],
         "u64" | "s64" | "b64" => &["%d1", "%d2", "vd.x", "vd.y"],
         _ => &["%r1", "%r2", "v.x", "w.y", "v.r", "w.a"],
     };

@@ -21,9 +21,9 @@ struct Form {
 }
 
 /// Registers and parameters that every form may use.
-const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<16>; .reg .f32 %f<16>; \
-.reg .f64 %e<8>; .reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .f32 vf; .reg .v4 .f32 wf; .reg .v2 .u64 vd; .reg .v2 .b16 vh; \
-.reg .v4 .b8 vb;";
+const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b8 %c<8>; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<16>; \
+.reg .f32 %f<16>; .reg .f64 %e<8>; .reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .f32 vf; .reg .v4 .f32 wf; .reg .v2 .u64 vd; \
+.reg .v2 .b16 vh; .reg .v4 .b8 vb;";
 
 /// Returns a module of forms, each on separate lines: declarations first, then a kernel with a line for each body.
 fn module(forms: &[&Form], target: &str, version: &str) -> String {

@@ -1,6 +1,6 @@
 //! Conversions to and from the formats that only conversions use.
 
-use super::arithmetic::{F, NAN32, R, check};
+use super::arithmetic::{F, H, NAN32, R, check};
 
 const HF: (char, char) = ('h', 'f');
 const RH: (char, char) = ('r', 'h');
@@ -45,6 +45,29 @@ fn bytes_convert_to_pairs_of_f16_exactly() {
         ("cvt.rn.relu.f16x2.e5m2x2 $d, $a;", RH, &[0x7cbc], 0x7c00_0000),
         ("cvt.rn.f16x2.e5m2x2 $d, $a;", RH, &[0xfc3c], 0xfc00_3c00),
         ("cvt.rn.bf16x2.ue8m0x2 $d, $a;", RH, &[0x7fff], 0x3f80_7fff),
+    ]);
+}
+
+/// The forms of the CUDA headers: conversions between bf16 and bytes take registers of 8 bits.
+#[test]
+fn bf16_converts_to_bytes_that_saturate_and_from_bytes() {
+    const S8: &str = "{ .reg .b8 byte; cvt.rzi.s8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
+    const U8: &str = "{ .reg .b8 byte; cvt.rni.u8.bf16 byte, $a; mov.b16 $d, {byte, 0}; }";
+    const FROM_S8: &str = "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.s8 $d, byte; }";
+    const FROM_U8: &str = "{ .reg .b8 byte, other; mov.b16 {byte, other}, $a; cvt.rn.bf16.u8 $d, byte; }";
+    let [nan, three, large, negative] = [0x7fc0, 0xc06d, bits(300.0) >> 16, bits(-129.0) >> 16];
+    check(&[
+        (S8, H, &[bits(1.5) >> 16], 1),
+        (S8, H, &[three], 0xfd),
+        (S8, H, &[large], 0x7f),
+        (S8, H, &[negative], 0x80),
+        (S8, H, &[nan], 0),
+        (U8, H, &[bits(2.5) >> 16], 2),
+        (U8, H, &[bits(200.0) >> 16], 200),
+        (U8, H, &[large], 0xff),
+        (U8, H, &[negative], 0),
+        (FROM_S8, H, &[0x12fd], bits(-3.0) >> 16),
+        (FROM_U8, H, &[0x12fd], bits(253.0) >> 16),
     ]);
 }
 

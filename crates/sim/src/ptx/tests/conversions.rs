@@ -15,7 +15,7 @@ const CONVERSIONS: &[(&str, &str)] = &[
         "_:rm,rn,rp,rz sat:rm,rn,rp,rz",
     ),
     ("bf16.f32", "_:rm,rn,rp,rz ftz:rm,rn,rp,rz relu:rn,rz satfinite:rn,rz relu.satfinite:rn,rz"),
-    ("bf16.f64 bf16.u16 bf16.s16 bf16.u32 bf16.s32 bf16.u64 bf16.s64", "_:rm,rn,rp,rz"),
+    ("bf16.f64 bf16.u8 bf16.s8 bf16.u16 bf16.s16 bf16.u32 bf16.s32 bf16.u64 bf16.s64", "_:rm,rn,rp,rz"),
     (
         "f32.f64 f32.u8 f32.s8 f32.u16 f32.s16 f32.u32 f32.s32 f32.u64 f32.s64",
         "_:rm,rn,rp,rz sat:rm,rn,rp,rz ftz:rm,rn,rp,rz ftz.sat:rm,rn,rp,rz",
@@ -29,7 +29,7 @@ const CONVERSIONS: &[(&str, &str)] = &[
         "u8.f32 s8.f32 u16.f32 s16.f32 u32.f32 s32.f32 u64.f32 s64.f32",
         "_:rmi,rni,rpi,rzi sat:rmi,rni,rpi,rzi ftz:rmi,rni,rpi,rzi ftz.sat:rmi,rni,rpi,rzi",
     ),
-    ("u16.bf16 s16.bf16 u32.bf16 s32.bf16 u64.bf16 s64.bf16", "_:rmi,rni,rpi,rzi"),
+    ("u8.bf16 s8.bf16 u16.bf16 s16.bf16 u32.bf16 s32.bf16 u64.bf16 s64.bf16", "_:rmi,rni,rpi,rzi"),
     ("f16.bf16 bf16.f16 f64.bf16", "_:_,rm,rn,rp,rz"),
     ("bf16.bf16", "_:_,rmi,rni,rpi,rzi"),
     ("f32.bf16", "_:_,rm,rn,rp,rz ftz:_,rm,rn,rp,rz"),
@@ -71,6 +71,7 @@ fn register(scalar: &str, number: u32) -> String {
         "f64" => "e",
         "u64" | "s64" | "f32x2" => "d",
         "u32" | "s32" | "tf32" | "f16x2" | "bf16x2" | "u16x2" | "s16x2" => "r",
+        "u8" | "s8" => "c",
         _ => "h",
     };
     format!("%{class}{number}")
@@ -78,7 +79,7 @@ fn register(scalar: &str, number: u32) -> String {
 
 fn is_accepted(instruction: &str) -> bool {
     let text = format!(
-        ".version 9.0\n.target sm_100a\n.address_size 64\n.func f() {{ .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; \
+        ".version 9.0\n.target sm_100a\n.address_size 64\n.func f() {{ .reg .b8 %c<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; \
          .reg .f32 %f<9>; .reg .f64 %e<9>; {instruction} }}"
     );
     parse(&text).is_ok()
@@ -97,6 +98,31 @@ fn conversions_are_those_that_the_assembler_takes() {
         }
     }
     assert!(accepted > 500, "{accepted}");
+}
+
+#[test]
+fn conversions_of_bf16_take_registers_of_the_types_widths_only() {
+    let integers = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
+    let registers = [("%c", 8), ("%h", 16), ("%r", 32), ("%d", 64)];
+    for scalar in integers {
+        for (register, bits) in registers {
+            let is_exact = scalar[1..] == bits.to_string();
+            for text in
+                [format!("cvt.rzi.{scalar}.bf16 {register}1, %h2;"), format!("cvt.rn.bf16.{scalar} %h1, {register}2;")]
+            {
+                assert_eq!(is_accepted(&text), is_exact, "{text}");
+            }
+        }
+    }
+    for (register, bits) in registers {
+        for text in [format!("cvt.rn.f16.bf16 %h1, {register}2;"), format!("cvt.rn.bf16.f16 {register}1, %h2;")] {
+            assert_eq!(is_accepted(&text), bits == 16, "{text}");
+        }
+    }
+    // Other types are converted from and to wider registers.
+    for text in ["cvt.rzi.s8.f16 %r1, %d2;", "cvt.rn.f16.u8 %d1, %h2;", "cvt.u8.s8 %c1, %d2;"] {
+        assert!(is_accepted(text), "{text}");
+    }
 }
 
 /// Sums and products. The number after `/` is the number of operands.

@@ -4,7 +4,8 @@ use super::super::parse;
 
 /// Parses a module with a version, a target, and an instruction on line 6.
 fn module(version: &str, target: &str, instruction: &str) -> Result<(), String> {
-    let registers = ".reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
+    let registers =
+        ".reg .pred %p<9>; .reg .b8 %c<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; .reg .f32 %f<9>;";
     let text = format!(
         ".version {version}\n.target {target}\n.address_size 64\n.entry k() {{\n{registers} .shared .b64 s;\n{instruction}\n}}\n"
     );
@@ -33,6 +34,8 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("ld.global.L2::cache_hint.u32 %r1, [%d1], %d2;", "7.4", "sm_80"),
     ("ld.global.L1::no_allocate.u32 %r1, [%d1];", "7.4", "sm_70"),
     ("add.bf16 %h1, %h2, %h3;", "7.8", "sm_90"),
+    ("cvt.rzi.s8.bf16 %c1, %h2;", "7.8", "sm_90"),
+    ("cvt.rn.bf16.u8 %h1, %c2;", "7.8", "sm_90"),
     ("mapa.u64 %d1, %d2, 0;", "7.8", "sm_90"),
     ("mov.u32 %r1, %clusterid.y;", "7.8", "sm_90"),
     ("griddepcontrol.wait;", "7.8", "sm_90"),

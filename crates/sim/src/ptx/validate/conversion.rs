@@ -37,8 +37,11 @@ impl Context<'_> {
         }
         self.plain_conversion(to, from)?;
         self.count(2..=2)?;
-        self.destination(0, to, Width::Relaxed)?;
-        self.source(1, from, Width::Relaxed)
+        // Registers that are wider than a type are for the types that PTX had before bf16.
+        let has_brain = [to, from].contains(&ScalarType::Bf16);
+        let width = if has_brain { Width::Exact } else { Width::Relaxed };
+        self.destination(0, to, width)?;
+        self.source(1, from, width)
     }
 
     /// Checks the suffixes of a conversion between single numbers.
@@ -49,7 +52,7 @@ impl Context<'_> {
         }
         let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
         let has_brain = to == Bf16 || from == Bf16;
-        if from == Tf32 || has_brain && (to.bits() == 8 || from.bits() == 8) {
+        if from == Tf32 {
             return Err(self.lacks(format!("an existing conversion, not from .{} to .{}", from.name(), to.name())));
         }
         let rounds = match (is_float(to), is_float(from)) {
