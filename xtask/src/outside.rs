@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Run the small programs only, and leave the packages' own tests out.
     #[arg(long)]
     quick: bool,
+    /// Continue an interrupted run: tests that pytest ran to their end are not run again.
+    #[arg(long, conflicts_with = "quick")]
+    resume: bool,
 }
 
 /// A package that is run on the simulator.
@@ -92,6 +95,8 @@ struct Folder {
     driver: PathBuf,
     /// The packages in Python.
     environment: Environment,
+    /// `true` if the outcomes that an interrupted run left there are kept.
+    resume: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -103,6 +108,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         made: target.join("outside"),
         driver: target.join("sim"),
         environment,
+        resume: options.resume,
     };
     let expected = expected::read(&crate::root().join("outside"))?;
     let mut table = Table::new();

@@ -42,7 +42,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(version) => link(version, &path)?,
         None => {
             let library = built(BUILD, COMPILER, "so")?;
-            fs::copy(&library, &path).with_context(|| path.display().to_string())?;
+            // Running programs keep the file that they mapped.
+            let copy = path.with_extension("new");
+            fs::copy(&library, &copy)
+                .and_then(|_| fs::rename(&copy, &path))
+                .with_context(|| path.display().to_string())?;
         }
     }
     println!("{}", path.display());

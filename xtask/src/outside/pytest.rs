@@ -44,7 +44,8 @@ pub(super) fn test(folder: &Folder, expected: &Expected, suite: &Suite) -> Resul
 /// process continues with the following test.
 fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 2]) -> Result<String> {
     let path = folder.made.join(format!("{}.{}", expected.name(), part[0]));
-    fs::write(&path, "")?;
+    let earlier = if folder.resume { fs::read_to_string(&path).unwrap_or_default() } else { String::new() };
+    fs::write(&path, ended(&earlier))?;
     loop {
         let before = fs::read_to_string(&path)?.len();
         let mut pytest = pytest(folder, expected, suite, part)?;
@@ -74,4 +75,25 @@ fn pytest(folder: &Folder, expected: &Expected, suite: &Suite, [part, parts]: [u
     python.args(suite.files.iter().map(|file| suite.root.join(file)));
     python.env("OUTSIDE_PART", format!("{part}/{parts}")).current_dir(&folder.made);
     Ok(python)
+}
+
+/// Returns the outcomes of an interrupted run without the test during which it was interrupted, which runs again.
+fn ended(outcomes: &str) -> &str {
+    let text = outcomes.trim_end();
+    let begin = text.rfind('\n').map_or(0, |end| end + 1);
+    if text.ends_with(" ... begun") { &text[..begin] } else { outcomes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_that_was_interrupted_runs_again() {
+        let crashed = "test a ... begun\ntest b ... begun\ntest b ... ok\n";
+        assert_eq!(ended(&format!("{crashed}test c ... begun\n")), crashed);
+        assert_eq!(ended(crashed), crashed);
+        assert_eq!(ended("test a ... begun\n"), "");
+        assert_eq!(ended(""), "");
+    }
 }

@@ -82,12 +82,14 @@ fn tinygrad(folder: &Folder, renderer: Renderer, mut python: Command) -> Result<
 
 /// Makes the folder in which tinygrad looks for the driver and for headers.
 fn toolkit(folder: &Folder) -> Result<PathBuf> {
-    let toolkit = folder.made.join("tinygrad-toolkit");
+    let toolkit = folder.made.join("tinygrad-cuda");
     fs::create_dir_all(&toolkit)?;
-    fs::copy(folder.driver.join("libcuda.so.1"), toolkit.join("libcuda.so.1"))?;
-    let headers = toolkit.join("include");
-    if !headers.exists() {
-        std::os::unix::fs::symlink(python::packages(folder)?.join("nvidia/cuda_runtime/include"), headers)?;
+    let headers = python::packages(folder)?.join("nvidia/cuda_runtime/include");
+    for (target, name) in [(folder.driver.join("libcuda.so.1"), "libcuda.so.1"), (headers, "include")] {
+        let link = toolkit.join(name);
+        if !link.exists() {
+            std::os::unix::fs::symlink(target, link)?;
+        }
     }
     Ok(toolkit)
 }
