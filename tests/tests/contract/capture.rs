@@ -170,7 +170,6 @@ fn copies_of_host_memory_read_and_write_it_at_each_launch() {
 }
 
 #[test]
-#[cfg(not(miri))]
 fn captured_launch_keeps_the_arguments_that_it_had() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
