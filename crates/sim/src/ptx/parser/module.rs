@@ -62,6 +62,9 @@ impl Parser<'_> {
             "tex" | "texref" | "samplerref" | "surfref" => Space::Global,
             _ => return Err(self.unexpected("'.entry', '.func', '.global', '.const' or '.shared'")),
         };
+        if linkage == Linkage::Common && space != Space::Global {
+            return Err(self.unexpected("'.global' after '.common'"));
+        }
         if !token.text.ends_with("ref") {
             self.advance();
         }

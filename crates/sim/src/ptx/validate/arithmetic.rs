@@ -153,6 +153,9 @@ impl Context<'_> {
     pub(super) fn function_of_one(&self) -> Result<(), Error> {
         let is_exponent = self.instruction.opcode == Opcode::Ex2;
         let scalar = self.scalar(if is_exponent { sets::EXPONENTS } else { sets::ROOTS })?;
+        if self.instruction.opcode == Opcode::Sqrt && scalar == ScalarType::F64 && self.has(Modifier::FlushToZero) {
+            return Err(self.lacks("no '.ftz' with .f64"));
+        }
         if !self.has(Modifier::Approximate) {
             if is_exponent {
                 return Err(self.lacks("'.approx'"));
