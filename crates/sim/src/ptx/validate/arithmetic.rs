@@ -146,16 +146,21 @@ impl Context<'_> {
     pub(super) fn unary(&self) -> Result<(), Error> {
         let allowed = if self.instruction.opcode == Opcode::Not { sets::LOGIC } else { sets::SIGNED };
         let scalar = self.scalar(allowed)?;
+        self.flushes_no_double(scalar)?;
         self.uniform(scalar, 1..=1)
+    }
+
+    /// Numbers of 64 bits are flushed to zero by `rcp.approx` only.
+    fn flushes_no_double(&self, scalar: ScalarType) -> Result<(), Error> {
+        let is_flushed = scalar == ScalarType::F64 && self.has(Modifier::FlushToZero);
+        if is_flushed && !self.has(Modifier::Approximate) { Err(self.lacks("no '.ftz' with .f64")) } else { Ok(()) }
     }
 
     /// `ex2`, `sqrt`, `rcp`
     pub(super) fn function_of_one(&self) -> Result<(), Error> {
         let is_exponent = self.instruction.opcode == Opcode::Ex2;
         let scalar = self.scalar(if is_exponent { sets::EXPONENTS } else { sets::ROOTS })?;
-        if self.instruction.opcode == Opcode::Sqrt && scalar == ScalarType::F64 && self.has(Modifier::FlushToZero) {
-            return Err(self.lacks("no '.ftz' with .f64"));
-        }
+        self.flushes_no_double(scalar)?;
         if !self.has(Modifier::Approximate) {
             if is_exponent {
                 return Err(self.lacks("'.approx'"));
