@@ -13,8 +13,8 @@ use std::thread;
 
 use super::barrier;
 
-/// The order of the stores that end a use. Miri lets a `SeqCst` load read a store of a weaker order although a later `SeqCst` store was
-/// executed before, which C++ excludes.
+/// The order of the stores that end a use. In Miri, a `SeqCst` load may read a weaker store that a `SeqCst` store has replaced.
+/// C++ excludes that, so that `Release` suffices on processors.
 const END: Ordering = if cfg!(miri) { Ordering::SeqCst } else { Ordering::Release };
 
 /// The lock. It is held briefly, never across driver calls or user code.
