@@ -157,7 +157,7 @@ fn seconds(time: Duration) -> String {
 }
 
 fn test() -> Result<Outcome> {
-    run_all(cargo().arg("test"))?;
+    run_all(cargo().args(["test", "--workspace", "--exclude", "xtask"]))?;
     run_all(cargo().args(["test", "--package", "curium-cli", "--features", "full"]))
 }
 
