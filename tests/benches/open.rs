@@ -135,7 +135,7 @@ fn print_absent(driver: &Driver) {
     for function in absent {
         println!("  {}", driver.api().missing(function, Some(driver.version())));
     }
-    println!("the bindings know CUDA up to {}", CudaVersion::NEWEST_KNOWN);
+    println!("the bindings cover CUDA up to {}", CudaVersion::NEWEST_KNOWN);
 }
 
 fn print(Opening { open, first_call, init, around }: Opening) {

@@ -137,7 +137,7 @@ impl Work {
             Way::AwaitEvent => block_on(self.event.completion())?,
         }
         let now = Instant::now();
-        let ended = self.ended.recv().expect("the other thread says when it ended the work");
+        let ended = self.ended.recv().expect("the other thread sends the time at which it ended the work");
         Ok(now.saturating_duration_since(ended))
     }
 }

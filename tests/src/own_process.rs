@@ -126,15 +126,15 @@ pub fn beside_a_process_that_is_killed<T>(
     result
 }
 
-/// Returns a command that runs this program again. `CURIUM_TEST_RUNNER` is the emulator for it, with its arguments, where the system knows
-/// none.
+/// Returns a command that runs this program again. If the operating system cannot start the program without an emulator,
+/// `CURIUM_TEST_RUNNER` is the command of the emulator, with its arguments.
 ///
 /// # Panics
 ///
-/// If the system does not know the path of this program.
+/// Panics if the path of this program is unknown.
 #[must_use]
 pub fn own_program() -> Command {
-    let program = std::env::current_exe().expect("a program knows its own path");
+    let program = std::env::current_exe().expect("the path of this program is known");
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
     let mut words = runner.split_whitespace();
     let Some(emulator) = words.next() else { return Command::new(program) };

@@ -116,7 +116,7 @@ fn libraries_use_the_simulator_in_tests_only() {
         assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
     }
     let tests = ours(dependencies("curium-driver", "dev", "1", &[]));
-    assert_eq!(tests, ["curium-sim"], "this test can tell what is used in tests only");
+    assert_eq!(tests, ["curium-sim"], "this test recognizes dependencies of tests");
 }
 
 #[test]

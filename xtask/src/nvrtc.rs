@@ -94,7 +94,7 @@ impl Text {
         let mut size = 0;
         // SAFETY: the program is live, and `size` is writable.
         let status = unsafe { (self.size)(program.raw, &raw mut size) };
-        ensure!(status == 0, "NVRTC does not tell the size of its output (error {status})");
+        ensure!(status == 0, "NVRTC does not report the size of its output (error {status})");
         let mut bytes = vec![0_u8; size];
         // SAFETY: the program is live, and `bytes` has the size that NVRTC reported.
         let status = unsafe { (self.text)(program.raw, bytes.as_mut_ptr().cast()) };

@@ -117,7 +117,7 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     let function = |line: &str| {
         let name = line["fn ".len()..].split('(').next().unwrap_or_default();
         let since = line.rsplit_once("= ").and_then(|(_, since)| since.trim_end_matches(';').parse().ok());
-        let since = since.with_context(|| format!("{FUNCTIONS} says no version of {name}"))?;
+        let since = since.with_context(|| format!("{FUNCTIONS}: no version for {name}"))?;
         Ok((name.to_owned(), Version::from_raw(since)))
     };
     lines.map(function).collect()

@@ -6,7 +6,7 @@ const SUBJECTS: [(&str, &[&str]); 1] = [("memory", &["copy/", "allocate/", "call
 /// The measurements of a run, and their repetitions.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Text that wanted ids contain, or the name of several subjects; empty for all.
+    /// Text that the selected ids contain, or the name of several subjects; empty for all.
     filter: String,
     pub(crate) rounds: usize,
     /// Launches per round: fewer than fill the driver's queue.

@@ -51,7 +51,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let destroy = || {
-            // SAFETY: the handle is live, its context is current, and nobody uses it any more.
+            // SAFETY: the handle is live, its context is current, and nothing else uses it.
             entered(&self.context, || unsafe { call!(self.library.api(), cublasDestroy_v2(self.raw)) })
         };
         if let Some(Err(error)) = dropping(destroy) {

@@ -42,7 +42,7 @@ fn log_is_drawn_and_summed_up() {
     let svg = fs::read_to_string(folder.path().join("a.svg")).expect("the picture was written");
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
     for text in ["device memory", "in use", "held by a cache", "fragmentation"] {
-        assert!(svg.contains(text), "the picture says {text}");
+        assert!(svg.contains(text), "the image contains {text}");
     }
     let pickle = fs::read(folder.path().join("a.pickle")).expect("the snapshot was written");
     assert_eq!((pickle.first(), pickle.last()), (Some(&0x80), Some(&b'.')));

@@ -142,7 +142,7 @@ impl Resource {
         let mut memory =
             Memory { start: ptr::null_mut(), channels: Channels::default(), width: 0, height: 0, pitch: 0 };
         match driver.resType {
-            // SAFETY: the type says which of the descriptions the driver wrote.
+            // SAFETY: the type selects the union field that the driver wrote.
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => memory.start = unsafe { driver.res.array.hArray }.cast(),
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: as above.

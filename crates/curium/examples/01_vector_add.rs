@@ -1,5 +1,5 @@
 //! Adds two vectors: every step from the driver to the result.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

@@ -1,5 +1,5 @@
 //! Overlaps copies and kernels: while one stream computes, the other copies.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

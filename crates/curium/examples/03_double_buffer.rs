@@ -2,7 +2,7 @@
 //! read from disk while the last one is copied and counted.
 //!
 //! `03_double_buffer FILE` counts the bytes of a file; without an argument it creates a file of 4 MiB.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

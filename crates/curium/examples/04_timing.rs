@@ -1,5 +1,5 @@
 //! Times a kernel and a copy with events, which are recorded in stream order.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

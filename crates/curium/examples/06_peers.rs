@@ -1,5 +1,5 @@
 //! Copies from one device to another, directly if the devices support peer access.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

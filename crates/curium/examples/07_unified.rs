@@ -1,5 +1,5 @@
 //! Unified memory: the host accesses it only while no device work does.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

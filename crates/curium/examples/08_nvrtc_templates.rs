@@ -1,6 +1,6 @@
 //! Compiles a CUDA C++ template at run time for the types that it is used with. Requires NVRTC, which is found like the
 //! driver; install it with `pip install nvidia-cuda-nvrtc-cu12`.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

@@ -1,5 +1,5 @@
 //! Awaits device work in an async program without blocking a thread of the executor or one per task.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

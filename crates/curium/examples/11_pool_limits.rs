@@ -1,5 +1,5 @@
 //! Allocates from a cache that reuses freed memory without driver calls, within a limit, and counts the memory in use.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

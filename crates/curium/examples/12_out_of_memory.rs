@@ -1,5 +1,5 @@
 //! Recovers from out-of-memory: a callback drops results that can be recomputed.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

@@ -1,6 +1,6 @@
 //! Shares memory with code that uses the runtime API: a Curium kernel uses memory from `cudaMalloc`. Both use the primary
 //! context of the device. It requires a GPU and the runtime library; `tests/examples/runtime_interop.rs` shares streams as well.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod device;
 

@@ -28,7 +28,7 @@ const SAID: [(&str, &str); 17] = [
 
 /// Returns the directory into which cargo builds examples, beside this test's.
 fn built() -> PathBuf {
-    let test = std::env::current_exe().expect("a program knows its own path");
+    let test = std::env::current_exe().expect("the path of this program is known");
     test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples")
 }
 
@@ -67,5 +67,5 @@ fn every_file_of_the_folder_is_run() {
     let stems = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     let known: BTreeMap<_, _> = SAID.into_iter().collect();
     let unknown: Vec<_> = stems.filter(|name| !known.contains_key(name.as_str())).collect();
-    assert_eq!(unknown, Vec::<String>::new(), "say in this test what these print");
+    assert_eq!(unknown, Vec::<String>::new(), "state in this test the output of these examples");
 }

@@ -54,7 +54,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let destroy = || {
-            // SAFETY: the plan is live, its context is current, and nobody uses it any more.
+            // SAFETY: the plan is live, its context is current, and nothing else uses it.
             self.entered(|| unsafe { call!(self.library.api(), cufftDestroy(self.raw)) })
         };
         match dropping(destroy) {

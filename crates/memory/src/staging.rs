@@ -5,9 +5,9 @@
 //! ([`progress`]).
 //!
 //! - The staging buffers belong to the context. They are allocated on demand, one for each of two concurrent copies.
-//! - The calling thread copies too. The other threads belong to the context and sleep between copies, since starting a thread takes as long
-//!   as copying several megabytes. - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's caches
-//!   ([`past_cache`]).
+//! - The calling thread copies too. The other threads belong to the context and sleep between copies, because starting a
+//!   thread takes as long as copying several megabytes.
+//! - Tiles are copied to unused slots of the staging buffer with stores that bypass the CPU's caches ([`past_cache`]).
 //! - The driver's own copy is used where it is faster or staging is impossible: for small copies, pinned memory,
 //!   streams that are being captured, copies within another access or another staged copy, and copies that find no free
 //!   staging buffer or no pinned memory.
@@ -78,21 +78,21 @@ pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<(
 
 impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
-/// The maximum number of threads of a copy: more exceed the memory bandwidth.
+/// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MOST_THREADS: usize = 64;
 
 /// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
 const MOST_RINGS: usize = 2;
 
 impl Staging {
-    /// Returns the options of a context.
+    /// Returns the staging options of a context.
     #[must_use]
     #[inline]
     pub fn options(context: &Context) -> StagingOptions {
         Self::of(context).pool.lock().options
     }
 
-    /// Sets the options of a context. Copies in progress keep their options.
+    /// Sets the staging options of a context. Copies in progress keep their options.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Staging {
         drop(idle);
     }
 
-    /// Returns the size of the pinned memory that a context holds for staging, in bytes.
+    /// Returns the size of the idle staging buffers of a context, in bytes. Buffers in use by a copy are not counted.
     #[must_use]
     #[inline]
     pub fn byte_len(context: &Context) -> usize {
@@ -139,9 +139,8 @@ impl Staging {
             let pool = Pool { options, idle: Vec::new(), threads: None, rings: 0, generation: 0 };
             Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
         };
-        // SAFETY: staging buffers, which hold the objects created from the context, are in the pool or in a `Staged`. A
-        // `Staged` is dropped by the copy before it returns, as is this value by every caller, and all of them borrow
-        // the context in the meantime.
+        // SAFETY: the objects created from the context belong to staging buffers, which are in the pool or in a `Staged`.
+        // Every copy drops its `Staged`, and every caller drops this value, while it borrows the context.
         unsafe { context.attached(make) }
     }
 
@@ -196,8 +195,7 @@ impl Staging {
 }
 
 /// Copies `source` to the device in place of a synchronous copy on `stream`. Returns `None`, without copying, if that
-/// is not faster. `access` enqueues each part, after ordering the staging
-/// buffer's stream.
+/// is not faster. `access` enqueues each part, after ordering the staging buffer's stream.
 ///
 /// # Safety
 ///
@@ -214,9 +212,8 @@ pub(crate) unsafe fn upload(
 }
 
 /// Copies from the device to `target` in place of a synchronous copy on `stream`. Returns `None`, without copying, if
-/// that is not faster. `access` enqueues each part, after ordering the staging
-/// buffer's stream. On success, all of `target` is
-/// initialized.
+/// that is not faster. `access` enqueues each part, after ordering the staging buffer's stream. On success, all of
+/// `target` is initialized.
 ///
 /// # Safety
 ///
@@ -240,8 +237,8 @@ impl Staged {
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // In the first case, threads could wait for a launch that waits for the enclosing access; in the second, for a
-        // tile that this thread has claimed.
+        // Within another access, the threads could wait for a launch that waits for that access. Within another staged
+        // copy, they could wait for a tile that this thread has claimed.
         if is_nested() || IS_STAGING.get() {
             return None;
         }

@@ -77,7 +77,7 @@ fn rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other() {
 
 fn start(rank: usize, port: u16, time: u64) -> Child {
     let name = "rank_that_dies_at_any_point_of_a_step_ends_the_training_of_the_other";
-    let program = std::env::current_exe().expect("a program knows its own path");
+    let program = std::env::current_exe().expect("the path of this program is known");
     let mut command = Command::new(program);
     command.args([name, "--exact", "--nocapture"]).env(RANK, format!("{rank} {port} {time}"));
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();

@@ -59,7 +59,7 @@ fn chosen_folder_is_the_only_place_that_is_tried() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder can be created");
-    let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
+    let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
     child.args(["--exact", "chosen_folder_is_the_only_place_that_is_tried"]).env(ROLE, "child");
     let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -81,7 +81,7 @@ fn packages_of_the_active_python_environment_are_searched() {
     let packages = environment.path().join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
     fs::create_dir_all(&packages).expect("the folder is writable");
     fs::write(packages.join("libnvrtc.so.12"), "not a library").expect("the folder is writable");
-    let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
+    let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
     child.args(["--exact", "packages_of_the_active_python_environment_are_searched"]).env(ROLE, "child");
     child.env_remove("CURIUM_NVRTC_PATH").env("VIRTUAL_ENV", environment.path());
     let output = child.output().expect("the test can be run again");

@@ -130,7 +130,7 @@ impl<A: SkipAhead> Handle<A> {
 impl<A> Drop for Handle<A> {
     fn drop(&mut self) {
         let destroy = || {
-            // SAFETY: the generator is live, its context is current, and nobody uses it any more.
+            // SAFETY: the generator is live, its context is current, and nothing else uses it.
             self.entered(|| unsafe { call!(self.library.api(), curandDestroyGenerator(self.raw)) })
         };
         match dropping(destroy) {

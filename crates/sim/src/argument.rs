@@ -143,8 +143,8 @@ impl ConstPointer<c_char> {
         if self.0.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: the pointer is not null, and the functions that take a `const char *` want NUL-terminated text which the
-        // caller keeps for the duration of the call.
+        // SAFETY: the pointer is not null, and functions with a `const char *` parameter require NUL-terminated text that is
+        // valid for the duration of the call.
         Ok(unsafe { CStr::from_ptr(self.0) })
     }
 }

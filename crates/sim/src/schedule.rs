@@ -434,7 +434,7 @@ mod tests {
         schedule.complete(first);
         // The seed chooses which of the two is next.
         assert!(!schedule.has_single_choice());
-        let Next::Run(chosen, ..) = schedule.next(now) else { panic!("one was asked for") };
+        let Next::Run(chosen, ..) = schedule.next(now) else { panic!("one was demanded") };
         schedule.complete(chosen);
         assert!([second, third].contains(&chosen) && schedule.has_single_choice());
     }
@@ -460,7 +460,7 @@ mod tests {
         let second = schedule.submit(PLACE(), &[], nothing());
         schedule.demand(&[first, second]);
         let now = Instant::now();
-        let Next::Run(running, ..) = schedule.next(now) else { panic!("both were asked for") };
+        let Next::Run(running, ..) = schedule.next(now) else { panic!("both were demanded") };
         assert!(matches!(schedule.next(now), Next::Wait(None)));
         schedule.complete(running);
         assert!(schedule.concerns_sleepers());

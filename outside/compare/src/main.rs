@@ -30,7 +30,7 @@ const COUNT: u32 = 256;
 
 fn main() -> Result<()> {
     let plan = Plan::read(std::env::args().skip(1))?;
-    // It makes the primary context current, which the crates other than Curium want.
+    // It makes the primary context current, which the crates other than Curium require.
     let cust = cust::Lane::new()?;
     let device = Device::first()?;
     println!("{}, driver for CUDA {}", device.name()?, device.driver().version());

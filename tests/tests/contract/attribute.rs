@@ -20,7 +20,7 @@ fn attribute_is_supported_by_the_driver_or_rejected_by_name() {
             }
         }
         // CUDA 11.8 has 120 attributes.
-        assert!(known >= 120, "the driver knows {known} attributes only");
+        assert!(known >= 120, "the driver supports {known} attributes only");
     });
 }
 

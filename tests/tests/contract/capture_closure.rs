@@ -91,7 +91,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             assert_refused(empty.upload(&stream), "no graph can contain it");
             assert_refused(stream.launch_host_function(|| ()), "`CaptureScope::add_host` adds a function to the graph");
             assert_refused(pollster::block_on(stream.completion()), "no graph can contain it");
-            assert!(stream.is_finished().is_ok() && event.is_finished().is_ok(), "to ask enqueues nothing");
+            assert!(stream.is_finished().is_ok() && event.is_finished().is_ok(), "a query enqueues nothing");
             std::thread::scope(|threads| {
                 let other = threads.spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
                 other.join().expect("the thread ends").expect("another thread goes on as it likes");

@@ -173,7 +173,7 @@ fn streams_return_the_capture_they_belong_to() {
                 numbers.push(number(scope).expect("the scope is captured"));
                 Ok::<_, Error>(())
             });
-            graph.expect("to ask is no part of the graph");
+            graph.expect("a query adds nothing to the graph");
         }
         assert_ne!(numbers[0], numbers[1]);
     });

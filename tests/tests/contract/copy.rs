@@ -197,7 +197,7 @@ fn batch_moves_parts(test: &TestDriver) {
         .and_then(|high| parts.copy_pitched(high, source.as_slice().pitched(extent, pitch)?));
     let batch = grids.expect("equal extents");
     assert_eq!(batch.len(), 2);
-    batch.enqueue(&second).expect("the batch is put on the stream");
+    batch.enqueue(&second).expect("the batch is enqueued");
     assert_eq!(values(&target), [6, 7, 8, 9, 10, 11, 0, 1, 0, 3, 4, 0]);
 }
 

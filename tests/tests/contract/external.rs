@@ -1,5 +1,5 @@
-//! External memory, external semaphores and multicast objects: the errors without them. Nothing here needs a graphics
-//! library.
+//! External memory, external semaphores and multicast objects: errors for invalid arguments and missing support. The
+//! tests require no graphics library.
 
 #[cfg(unix)]
 mod image;
@@ -84,7 +84,7 @@ fn operations_for_other_hardware_are_not_supported_on_the_simulator() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn device_memory_is_exported_for_other_devices_where_the_device_can() {
+fn device_memory_is_exported_for_other_devices_if_the_device_supports_it() {
     let check = |test: &TestDriver| {
         let (stream, bytes) = (test.stream(), 2 << 20);
         let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0).expect_err("no bytes");

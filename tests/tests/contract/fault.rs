@@ -281,7 +281,7 @@ fn assert_told(subject: &str, name: &str, failing: Failing, result: Result<Made>
     assert!(failed.contains(&(function, code)), "{subject}: the call did not take place");
     let others: Vec<_> = failed.iter().filter(|call| **call != (function, code)).collect();
     assert!(others.is_empty(), "{subject}: {others:?} failed as well");
-    let Err(error) = result else { panic!("{subject}: nobody was told") };
+    let Err(error) = result else { panic!("{subject}: no error was reported") };
     assert_eq!((error.function(), error.code()), (Some(function), Some(code)), "{subject}: {error}");
     let text = error.to_string();
     assert!(text.contains(function.name()) && text.contains(&code.0.to_string()), "{subject}: {error}");

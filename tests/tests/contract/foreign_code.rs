@@ -55,7 +55,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
         // SAFETY: `function` outlives every object created from it here.
         let foreign = unsafe { Kernel::from_raw_function(&context, function.as_raw()) };
-        let foreign = foreign.expect("the driver knows the function");
+        let foreign = foreign.expect("the driver has the function");
         assert_eq!(foreign.name(), "fill");
         foreign.typed::<Fill>().expect("these are its parameters");
         if !test.driver().has(Function::cuKernelGetLibrary) {
@@ -63,7 +63,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         }
         // SAFETY: `kernel` outlives every object created from it here.
         let foreign = unsafe { Kernel::from_raw_kernel(test.driver(), kernel.as_raw().cast()) };
-        let foreign = foreign.expect("the driver knows the kernel");
+        let foreign = foreign.expect("the driver has the kernel");
         assert_eq!(foreign.name(), "fill");
         foreign.typed::<Fill>().expect("these are its parameters");
     });

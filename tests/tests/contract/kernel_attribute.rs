@@ -57,8 +57,8 @@ fn static_shared_memory_is_exact_to_the_byte() {
     });
 }
 
-/// A kernel that calls two functions, each with a shared word of its own: it passes 7 to one and 9 to the other, and
-/// then writes the word of the first.
+/// A kernel that calls two functions, each with a shared word of its own. It stores 7 in the word of the first and 9 in
+/// that of the second, and then writes the word of the first to `place`.
 const TWO_WORDS: &str = "
 .version 7.0
 .target sm_52
@@ -137,21 +137,21 @@ fn attributes_that_are_set_are_read_back() {
         let most = limit(&device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         for kernel in reduce(test) {
             let dynamic = most - kernel.static_shared_bytes(&device).expect("it is known");
-            kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32).expect("a block can have so much");
+            kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32).expect("a block can have this size");
             assert_eq!(kernel.max_dynamic_shared_bytes(&device).expect("it is known"), dynamic);
             let error = kernel.set_max_dynamic_shared_bytes(&device, dynamic as u32 + 1).expect_err("this is too much");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             assert!(error.to_string().contains("kernel `reduce_sum_f32`"), "{error}");
             kernel.set_preferred_carveout(&device, Carveout::Percent(50)).expect("half is shared");
             assert_eq!(kernel.preferred_carveout(&device).expect("it is known"), Carveout::Percent(50));
-            kernel.set_preferred_carveout(&device, Carveout::Percent(101)).expect_err("this is more than all");
+            kernel.set_preferred_carveout(&device, Carveout::Percent(101)).expect_err("a percentage is at most 100");
             kernel.set_cache_config(&device, CacheConfig::PreferL1).expect("kernels have a preference");
         }
     });
 }
 
 #[test]
-fn attribute_that_the_driver_does_not_know_is_an_error_that_names_it() {
+fn unknown_attribute_is_an_error_that_names_it() {
     on_driver(|test| {
         for kernel in reduce(test) {
             let error = kernel.attribute(&test.device(), CUfunction_attribute(9999)).expect_err("there is none");

@@ -83,12 +83,12 @@ fn kernel_of_a_library_is_a_function_in_each_context() {
         let function = fill.in_context(&context).expect("the library can be loaded");
         drop((library, fill));
         function.load(&context).expect("there is room for the code");
-        assert_eq!(function.load_state(&context).expect("the driver tells"), LoadState::Loaded);
+        assert_eq!(function.load_state(&context).expect("the driver reports it"), LoadState::Loaded);
         let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         // SAFETY: `fill` writes the first 10 words, which the buffer has.
         unsafe { function.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
-        assert_ne!(test.driver().loading_mode().expect("the driver tells"), LoadingMode::Unknown(0));
+        assert_ne!(test.driver().loading_mode().expect("the driver reports it"), LoadingMode::Unknown(0));
     });
 }
 
@@ -161,8 +161,8 @@ fn code_is_loaded_with_its_module_unless_loading_is_lazy() {
         let context = test.context();
         let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is valid");
         let fill = module.kernel::<Fill>("fill").expect("the module has the kernel");
-        let state = || fill.load_state(&context).expect("the driver tells");
-        match test.driver().loading_mode().expect("the driver tells") {
+        let state = || fill.load_state(&context).expect("the driver reports it");
+        match test.driver().loading_mode().expect("the driver reports it") {
             LoadingMode::Eager => assert_eq!(state(), LoadState::Loaded),
             mode => assert_eq!(mode, LoadingMode::Lazy),
         }

@@ -130,11 +130,11 @@ fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
         let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
         let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect_err("this must be asked for");
+        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect_err("it is not requested");
         assert!(error.to_string().contains("`Kernel::set_max_dynamic_shared_bytes`"), "{error}");
         fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024).expect("the device has so much");
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
-        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("now it was asked for");
+        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("it is requested");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
     });
 }

@@ -53,7 +53,7 @@ fn broken_ptx_is_an_error_with_the_compilers_log() {
         let functions = [Some(Function::cuLibraryLoadData), Some(Function::cuLibraryGetKernel)];
         assert!(functions.contains(&error.function()), "{error}");
         let Error::Call(error) = error else { panic!("{error}") };
-        let log = error.log.as_deref().expect("the compiler says what is wrong");
+        let log = error.log.as_deref().expect("the compiler reports the problem");
         let line = broken.lines().position(|line| line.contains("st.nowhere")).expect("the line is there") + 1;
         assert!(log.contains(&format!("line {line}")), "{log}");
         assert!(error.to_string().contains(log.trim_end()), "{error}");
@@ -66,7 +66,7 @@ fn ptx_that_is_too_new_is_an_error_that_names_both_versions() {
         let driver = test.driver().version();
         for directive in [".version 9.9", ".version 9.9 // by hand", ".version\t9.9"] {
             let ptx = format!("{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n");
-            let error = Library::from_ptx(test.driver(), &ptx).expect_err("no driver knows this version");
+            let error = Library::from_ptx(test.driver(), &ptx).expect_err("no driver supports this version");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "{error}");
             let text = error.to_string();
             assert!(text.contains("PTX 9.9 needs a driver for CUDA 13.9"), "{directive}: {text}");

@@ -66,7 +66,7 @@ fn every_limit_is_read_or_refused_by_name() {
                 }
             }
         }
-        assert!(known >= 6, "the driver knows {known} limits only");
+        assert!(known >= 6, "the driver supports {known} limits only");
     });
 }
 

@@ -108,7 +108,7 @@ fn log_is_read_only_when_a_call_has_failed_and_is_not_observed() {
         test.assert_calls(dump, 1, || failure(test));
         drop(guard);
         assert!(!seen.lock().expect("no panic").contains(&dump));
-        assert_eq!(simulator.calls(Function::cuLogsCurrent), 1, "it is asked where the log ends once");
+        assert_eq!(simulator.calls(Function::cuLogsCurrent), 1, "the end of the log is queried once");
     });
 }
 

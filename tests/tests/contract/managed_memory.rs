@@ -170,7 +170,7 @@ fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten()
             // Once, and not again.
             forget_view(test, &mut buffer);
             test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-                // SAFETY: the kernel writes as many elements as it is told, which the buffer has.
+                // SAFETY: the kernel writes as many elements as its argument, which the buffer has.
                 unsafe { fill.launch(stream, LaunchConfig::for_elements(4), (&mut buffer, 3, 4)) }.expect("it runs");
                 buffer.as_slice_mut().fill_on(stream, 5).expect("memory can be filled");
             });

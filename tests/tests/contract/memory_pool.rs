@@ -75,15 +75,15 @@ fn pool_of_a_newer_driver_returns_its_options() {
         let device = test.device();
         let options = PoolOptions::new(&device).with_max_bytes(64 << 20).with_handle_types(shared_handle_types());
         let pool = MemoryPool::with_options(test.driver(), &options).expect("the device has pools");
-        assert_eq!(pool.kind().expect("it is told"), PoolKind::Pinned);
-        assert_eq!(pool.location().expect("it is told"), Some(MemoryLocation::from(&device)));
-        assert_eq!(pool.handle_types().expect("it is told"), shared_handle_types());
-        assert_eq!(pool.max_bytes().expect("it is told"), Some(64 << 20));
-        assert!(!pool.is_for_hardware_decompression().expect("it is told"));
+        assert_eq!(pool.kind().expect("the driver reports it"), PoolKind::Pinned);
+        assert_eq!(pool.location().expect("the driver reports it"), Some(MemoryLocation::from(&device)));
+        assert_eq!(pool.handle_types().expect("the driver reports it"), shared_handle_types());
+        assert_eq!(pool.max_bytes().expect("the driver reports it"), Some(64 << 20));
+        assert!(!pool.is_for_hardware_decompression().expect("the driver reports it"));
         let managed =
             MemoryPool::with_options(test.driver(), &PoolOptions::managed(None)).expect("there are such pools");
-        assert_eq!(managed.kind().expect("it is told"), PoolKind::Managed);
-        assert_eq!(managed.location().expect("it is told"), None);
+        assert_eq!(managed.kind().expect("the driver reports it"), PoolKind::Managed);
+        assert_eq!(managed.location().expect("the driver reports it"), None);
     });
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
         assert_eq!(pool(test).kind().expect_err("the driver is too old").code(), INVALID);

@@ -27,7 +27,7 @@ fn modules_work_on_the_oldest_driver() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
         let module = Module::from_ptx(&test.context(), kernels::FILL).expect("CUDA 11.8 has modules");
         module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
-        let error = module.kernel::<(u8,)>("fill").expect_err("the PTX tells the parameters");
+        let error = module.kernel::<(u8,)>("fill").expect_err("the PTX declares the parameters");
         assert!(error.to_string().contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"), "{error}");
         let error = module.kernel::<()>("fill_indez").expect_err("there is no such kernel");
         assert!(error.to_string().contains("the image has `fill`, `fill_index`"), "{error}");
@@ -42,7 +42,7 @@ fn broken_ptx_is_an_error_with_the_compilers_log() {
         let error = Module::from_ptx(&test.context(), &broken).expect_err("the PTX is broken");
         assert_eq!(error.function(), Some(Function::cuModuleLoadDataEx));
         let Error::Call(error) = error else { panic!("{error}") };
-        let log = error.log.as_deref().expect("the compiler says what is wrong");
+        let log = error.log.as_deref().expect("the compiler reports the problem");
         let line = broken.lines().position(|line| line.contains("fma.xx")).expect("the line is there") + 1;
         assert!(log.contains(&format!("line {line}")), "{log}");
     });

@@ -87,7 +87,7 @@ fn memory_of_a_node_is_mapped_for_the_host_and_the_device() {
         let options = PhysicalOptions::new(location(node));
         let bytes = options.granularity(test.driver(), Granularity::Minimum).expect("there is a granularity");
         let memory = PhysicalMemory::with_options(test.driver(), bytes, &options).expect("the node has memory");
-        assert_eq!(memory.options().expect("the driver knows it").location, location(node));
+        assert_eq!(memory.options().expect("the driver records it").location, location(node));
         let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");
         let mapping = range.map(0, &memory).expect("the range is free");
         let users = [location(node), MemoryLocation::from(&test.device())];

@@ -77,7 +77,7 @@ fn atomics_answer_for_each_operation_in_order() {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::CompareAndSwap, AtomicOperation::FloatMax];
         let forms = test.device().host_atomics(&operations).expect("the device can be queried");
         assert_eq!(forms.len(), operations.len());
-        let error = test.device().host_atomics(&[]).expect_err("nothing was asked");
+        let error = test.device().host_atomics(&[]).expect_err("nothing was queried");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         let device = test.device();
         let error = device.peer_atomics(&device, &operations).expect_err("a device is no peer of itself");

@@ -67,7 +67,7 @@ impl<'a> Unpickler<'a> {
             }
             0x88 => self.stack.push(true.into()),
             0x89 => self.stack.push(false.into()),
-            other => panic!("the viewer does not know instruction {other:#x}"),
+            other => panic!("unknown instruction {other:#x}"),
         }
         false
     }
@@ -230,9 +230,7 @@ json.dump({'summary': summary, 'trace': trace}, sys.stdout)
 #[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 fn viewer(pickle: &[u8]) -> Option<Value> {
     let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {
-        eprintln!(
-            "PyTorch's viewer is left out: CURIUM_MEMORY_VIZ does not say where its torch/cuda/_memory_viz.py is"
-        );
+        eprintln!("PyTorch's viewer is left out: CURIUM_MEMORY_VIZ is not the path of its torch/cuda/_memory_viz.py");
         return None;
     };
     let output = run_python(VIEWER, &[path], pickle).expect("the viewer needs Python");
@@ -252,7 +250,7 @@ fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<
     let mut child = command.spawn().ok()?;
     child.stdin.take().expect("the input is piped").write_all(input).expect("Python reads its input");
     let output = child.wait_with_output().expect("Python ends");
-    assert!(output.status.success(), "Python says: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "Python failed: {}", String::from_utf8_lossy(&output.stderr));
     Some(output.stdout)
 }
 
@@ -281,7 +279,7 @@ fn snapshot_is_what_the_viewer_and_python_read() {
         }
         let error = resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has as much");
         let Error::OutOfMemory(figures) = &error else { panic!("{error}") };
-        let left = figures.free.expect("the driver tells");
+        let left = figures.free.expect("the driver reports it");
         assert!(left > 0 && error.to_string().contains(&format!("{left} of ")), "{error}");
         let fail = resource.events().last().map(|event| (event.kind, event.address));
         assert_eq!(fail, Some((EventKind::Fail, left as u64)));

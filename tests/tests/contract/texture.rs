@@ -26,7 +26,7 @@ fn texture_returns_its_options() {
             .with_border_color([0.0, 0.25, 0.5, 1.0]);
         let texture =
             Texture::from_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
-        let told = texture.options().expect("a texture tells");
+        let told = texture.options().expect("the options can be read");
         // Drivers do not return the border color.
         assert_eq!(told.with_border_color(options.border_color), options);
         texture.close().expect("the texture can end");

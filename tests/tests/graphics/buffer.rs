@@ -63,7 +63,7 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("it is unmapped");
         let mut memory = mapped_numbers(&stream, &mapped);
         let expected = [&numbers(7)[..512], &numbers(3)[512..]].concat();
-        assert_eq!(memory.to_vec().expect("it can be read"), expected, "mapping waits for what OpenGL was told");
+        assert_eq!(memory.to_vec().expect("it can be read"), expected, "mapping waits for the work of OpenGL");
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);

@@ -341,7 +341,7 @@ fn handle_type(kind: ExternalMemoryKind) -> vk::ExternalMemoryHandleTypeFlags {
     match kind {
         ExternalMemoryKind::Opaque => vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD,
         ExternalMemoryKind::DmaBuf => vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT,
-        other => panic!("these tests do not know {other:?}"),
+        other => panic!("unexpected: {other:?}"),
     }
 }
 

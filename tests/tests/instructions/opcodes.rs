@@ -70,7 +70,7 @@ fn tests_of_the_table_exist_and_speak_of_their_opcode() {
                     let text = read(file(path));
                     assert!(text.contains(&format!("fn {name}(")), "there is no test {test}");
                     let kernels = path.contains('/');
-                    assert!(kernels || text.contains(opcode), "{test} says nothing of {opcode}");
+                    assert!(kernels || text.contains(opcode), "{test} does not contain {opcode}");
                 }
             }
         }

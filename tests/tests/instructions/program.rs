@@ -102,6 +102,6 @@ fn results(stream: &Stream, library: &Library, index: usize, form: &Form) -> Vec
 
 /// Returns the compute capability of a device as a target number.
 pub(crate) fn architecture(device: &Device) -> u32 {
-    let capability = device.compute_capability().expect("the device tells");
+    let capability = device.compute_capability().expect("the device reports it");
     capability.major * 10 + capability.minor
 }

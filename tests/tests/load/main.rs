@@ -52,7 +52,7 @@ static REPORT: LazyLock<PathBuf> = LazyLock::new(|| example("report"));
 
 /// Returns the path of an example, which is built next to these tests unless only they were built.
 fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a program knows its own path");
+    let test = std::env::current_exe().expect("the path of this program is known");
     let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
     let program = profile.join("examples").join(name);
     if !program.exists() {

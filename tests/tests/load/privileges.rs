@@ -19,7 +19,7 @@ const LIBRARIES: [&str; 2] = ["CURIUM_DRIVER_PATH", "NVTX_INJECTION64_PATH"];
 /// The variables that name a file or folder that is written.
 const FILES: [&str; 4] = ["CURIUM_TRACE", "CURIUM_SIM_TRACE", "CURIUM_SIM_SUMMARY", "CURIUM_CACHE_PATH"];
 
-/// Does everything that the variables have a say in.
+/// Performs every operation that reads one of the variables.
 fn follow_everything(simulator: &Path) {
     drop(NvtxRange::new("range"));
     drop(Driver::load());
@@ -75,7 +75,7 @@ fn set_uid_program_follows_no_variable_that_names_code_or_files() {
         println!("left out: only root makes a program that is set-uid for others");
         return std::fs::remove_dir(&folder).expect("the folder is empty");
     }
-    let this = std::env::current_exe().expect("a program knows its own path");
+    let this = std::env::current_exe().expect("the path of this program is known");
     let simulator = copy(&SIMULATOR, &folder, "libcuda.so.1", 0o755);
     let programs = [("plain", 0o755), ("raised", 0o4755)].map(|(name, mode)| {
         let folder = folder.join(name);

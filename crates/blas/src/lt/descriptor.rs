@@ -50,7 +50,7 @@ macro_rules! descriptor {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: the descriptor is live, and nobody uses it any more. The function fails for no live descriptor.
+                // SAFETY: the descriptor is live, and nothing else uses it. The function fails for no live descriptor.
                 let _ = unsafe { call!(self.library.api(), $destroy(self.raw)) };
             }
         }

@@ -130,7 +130,7 @@ impl Drop for Handle {
             return;
         }
         let destroy = || {
-            // SAFETY: the handle is live, its context is current, and nobody uses it any more.
+            // SAFETY: the handle is live, its context is current, and nothing else uses it.
             entered(&self.context, || unsafe { call!(self.library.api(), cublasLtDestroy(self.raw)) })
         };
         if let Some(Err(error)) = dropping(destroy) {

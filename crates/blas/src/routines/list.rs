@@ -1,11 +1,11 @@
 //! The list of routines.
 
-/// Calls a macro with the list of the routines of cuBLAS that exist for types of elements, from which this crate and the library for
-/// simulated devices generate their calls.
+/// Calls a macro with the list of the cuBLAS routines that have one function per element type. This crate and the simulated library
+/// generate their calls from it.
 ///
-/// Each routine has its parameters with their kinds, and for each type the functions with 32-bit and with 64-bit sizes, which CUDA 12.0
-/// introduced. Those under `every` exist for `f32`, `f64`, `Complex32` and `Complex64`, those under `real` for `f32` and `f64`. Some
-/// routines have no sizes and one function.
+/// An entry lists the parameters of the routine with their kinds, and for each element type two functions: one with 32-bit sizes, and
+/// one with 64-bit sizes (since CUDA 12.0). A routine without sizes lists its only function twice. Routines under `every` exist for
+/// `f32`, `f64`, `Complex32` and `Complex64`, those under `real` for `f32` and `f64`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_routine {

@@ -100,7 +100,7 @@ impl Ranks {
         self.processes.iter().any(|process| process.status.is_none())
     }
 
-    /// Asks the ranks that still run to terminate, and kills those that run after the grace period.
+    /// Requests the running ranks to terminate, and kills those that run after the grace period.
     fn terminate(&mut self) -> io::Result<()> {
         for process in self.processes.iter_mut().filter(|process| process.status.is_none()) {
             process.terminate();

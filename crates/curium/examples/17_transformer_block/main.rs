@@ -7,7 +7,7 @@
 //!
 //! Options: `--batch`, `--sequence`, `--width`, `--heads`; `--full` for attention without a causal mask; `--tune` to measure the algorithms
 //! of the products; `--device`.
-#![expect(clippy::print_stdout, reason = "an example says what it did")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod bench;
 mod block;

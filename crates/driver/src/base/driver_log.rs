@@ -19,7 +19,7 @@ const LIMIT: usize = 4096;
 /// writes beyond the end of the buffer if the text is longer.
 pub(crate) const CAPACITY: usize = 25_601;
 
-/// The size in bytes of a buffer for the log. The driver is told [`CAPACITY`]; the rest is for its longest line.
+/// The size in bytes of a buffer for the log. The driver receives [`CAPACITY`] as the size; the rest is room for its longest line.
 pub(crate) const BUFFER: usize = CAPACITY + 4096;
 
 /// The position up to which the driver's log has been read.

@@ -309,7 +309,7 @@ mod tests {
             counted.fetch_add(usize::from(is_mine()), Ordering::Relaxed);
         });
         driver.device_count().expect_err("the function fails");
-        assert_eq!(calls.load(Ordering::Relaxed), 1, "the observer behind the one that panics is told");
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "the observer after the one that panics is called");
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { dumped(data, 13, 1) };
         assert_eq!(*heard.lock(), [CoreDumpNotice { process: 12, device: 1 }]);
-        assert!(REGISTERED.lock().is_empty(), "the driver was told");
+        assert!(REGISTERED.lock().is_empty(), "the callback was registered");
         assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped");
     }
 

@@ -284,7 +284,7 @@ pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'stat
 #[inline]
 fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> Result<()> {
     if attributes.has_events() {
-        let reason = "a node records no event for its kernel; an event node or a programmatic edge says the same";
+        let reason = "a kernel node cannot record an event; add an event node or a programmatic edge instead";
         return Err(Error::argument(operation, reason));
     }
     Ok(())

@@ -227,7 +227,7 @@ mod tests {
         let options = JitOptions::new().with_measure_time(true).with_threads_per_block(64);
         let mut compilation = Compilation::new(&options);
         let time = compilation.names.iter().position(|name| *name == CUjit_option::CU_JIT_WALL_TIME);
-        compilation.values[time.expect("the time is asked for")] =
+        compilation.values[time.expect("the option is present")] =
             std::ptr::without_provenance_mut(1.5_f32.to_bits() as usize);
         compilation.info[..3].copy_from_slice(b"abc");
         let report = compilation.report();

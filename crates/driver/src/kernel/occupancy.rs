@@ -29,7 +29,7 @@ bitflags! {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub struct SuggestedSize {
-    /// The minimum number of blocks.
+    /// The minimum number of blocks that achieves the occupancy.
     pub min_grid: u32,
     /// The number of threads per block.
     pub block: u32,
@@ -110,7 +110,7 @@ impl<S> Kernel<S> {
     }
 
     /// Returns the launch configuration with the maximum occupancy, for blocks with `shared_bytes` bytes of dynamic
-    /// shared memory and at most `max_block` threads. 0 means no maximum.
+    /// shared memory and at most `max_block` threads. A `max_block` of 0 sets no maximum.
     ///
     /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
     ///
@@ -297,9 +297,11 @@ fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnc
     }
 }
 
+/// The C callback: calls the closure of the innermost `with_block_function` on this thread.
+///
 /// # Safety
 ///
-/// Called by `operation` of `with_block_function`, on its thread.
+/// The caller is the `operation` of a `with_block_function`, on its thread.
 unsafe extern "C" fn call_block_function(block: c_int) -> usize {
     // SAFETY: the state lives until `with_block_function` returns, which is after the caller of this function returns.
     let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else { return 0 };
@@ -339,7 +341,7 @@ mod tests {
             (inner, call(function, 10))
         });
         assert_eq!(outer, (30, 20));
-        assert_eq!(call(call_block_function, 10), 0, "no function is set any more");
+        assert_eq!(call(call_block_function, 10), 0, "no function is set");
     }
 
     #[test]

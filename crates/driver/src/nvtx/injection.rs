@@ -38,7 +38,7 @@ static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(ptr:
 /// The table of slots passed to a tool: addresses of slots, terminated by null.
 struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
 
-// SAFETY: the pointers are to a static of atomics.
+// SAFETY: the pointers point to a static array of atomics.
 unsafe impl Sync for Places {}
 
 static PLACES: Places = Places({
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn tool_receives_ranges_and_may_leave_slots_empty() {
-        drop(NvtxRange::new("nobody listens yet"));
+        drop(NvtxRange::new("no tool is loaded"));
         inject();
         let outer = NvtxRange::new("outer");
         let inner = NvtxRange::new("inner\0cut off");
-        nvtx_mark("the tool wants no marks");
+        nvtx_mark("the tool has no function for marks");
         drop(inner);
         drop(outer);
         assert_eq!(*SEEN.lock().expect("no thread panics"), ["push outer", "push inner", "pop", "pop"]);

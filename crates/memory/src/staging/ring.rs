@@ -106,8 +106,8 @@ impl Ring {
         self.copy(Direction::ToHost, target, bytes, unstage, access, enqueue, run)
     }
 
-    /// Copies `slice`. `copy_tile` copies from or to a slot, and is told whether it is used for the first time. `enqueue`
-    /// receives the slots of a batch, the offset in the slice and the number of bytes.
+    /// Copies `slice`. `copy_tile` copies from or to a slot; its last argument is `true` if the slot is used for the first
+    /// time. `enqueue` receives the slots of a batch, the offset in the slice and the number of bytes.
     #[expect(clippy::too_many_arguments, reason = "the two directions differ in all of them")]
     fn copy<S: Split + Send>(
         &mut self,

@@ -3,7 +3,7 @@
 //! One process per GPU: `curium run --ranks 2 -- target/release/examples/data_parallel`. With `--device sim`, each process has a
 //! simulator, and the ranks exchange data as on GPUs. Without a launcher, the ranks are two threads with simulated devices. The
 //! losses are those of one rank, but for the rounding of the sums. If a rank dies, the others end within the timeout, with an error
-//! that says so.
+//! that reports it.
 //!
 //! Options: `--device sim`; `--steps` for the number of steps, by default 20; `--timeout` in seconds, by default 60.
 

@@ -97,7 +97,7 @@ fn accept(listener: &TcpListener, broadcast: &Arc<Broadcast>, members: &Sender<M
 /// Adds a rank. A rank that is there already is rejected, unless its connection has ended.
 fn admit(members: &mut BTreeMap<u32, Member>, mut member: Member, broadcast: &Broadcast) {
     if members.get(&member.rank).is_some_and(Member::is_connected) {
-        // The rejected process reports the error; if it is gone already, nobody has to know.
+        // The rejected process reports the error; if it has ended, nothing is sent.
         let _ = member.send(&Reply::DuplicateRank, &broadcast.token);
         return;
     }

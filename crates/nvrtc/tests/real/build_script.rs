@@ -20,7 +20,7 @@ fn build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds() {
     }
     with_nvrtc("build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds", |_| {
         let folder = tempfile::tempdir().expect("a folder can be created");
-        let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
+        let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
         child.args([
             "--exact",
             "build_script::build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds",

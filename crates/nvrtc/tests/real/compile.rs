@@ -121,7 +121,7 @@ fn option_changes_the_code() {
 #[test]
 fn architecture_for_a_device_compiles() {
     with_nvrtc("architecture_for_a_device_compiles", |nvrtc| {
-        let supported = nvrtc.supported_architectures().expect("NVRTC knows them");
+        let supported = nvrtc.supported_architectures().expect("NVRTC reports them");
         assert!(supported.contains(&ComputeCapability { major: 9, minor: 0 }), "{supported:?}");
         let future = ComputeCapability { major: 99, minor: 0 };
         let architecture = nvrtc.architecture_for(future).expect("a newer device runs older PTX");
@@ -135,7 +135,7 @@ fn real_architecture_gives_a_cubin_that_is_an_image() {
     with_nvrtc("real_architecture_gives_a_cubin_that_is_an_image", |nvrtc| {
         let options = CompileOptions::new().with_architecture(Architecture::new(8, 0).real());
         let compiled = compiled(nvrtc, &program(EMPTY), &options);
-        assert!(compiled.cubin().expect("it was asked for").starts_with(b"\x7fELF"));
+        assert!(compiled.cubin().expect("it was requested").starts_with(b"\x7fELF"));
         assert_eq!(compiled.image().expect("it is whole").kind(), curium_driver::ImageKind::Cubin);
     });
 }
@@ -144,11 +144,11 @@ fn real_architecture_gives_a_cubin_that_is_an_image() {
 fn intermediate_forms_come_in_place_of_ptx() {
     with_nvrtc("intermediate_forms_come_in_place_of_ptx", |nvrtc| {
         let lto = compiled(nvrtc, &program(EMPTY), &CompileOptions::new().with_link_time_optimization());
-        assert!(!lto.lto_ir().expect("it was asked for").is_empty());
+        assert!(!lto.lto_ir().expect("it was requested").is_empty());
         assert!(matches!(lto.ptx(), Err(Error::NoOutput { wanted: "PTX", .. })));
         if nvrtc.version().major() >= 12 {
             let optix = compiled(nvrtc, &program(EMPTY), &CompileOptions::new().with_optix_ir());
-            assert!(!optix.optix_ir().expect("it was asked for").is_empty());
+            assert!(!optix.optix_ir().expect("it was requested").is_empty());
         }
     });
 }
@@ -252,7 +252,7 @@ fn headers_that_nvrtc_brings_are_installed_and_found() {
         }
         let folder = tempfile::tempdir().expect("a folder can be created");
         let headers = folder.path().join("headers");
-        let Some(bundled) = nvrtc.bundled_headers().expect("NVRTC tells") else { return };
+        let Some(bundled) = nvrtc.bundled_headers().expect("NVRTC reports them") else { return };
         assert!(bundled.files > 100, "{bundled:?}");
         nvrtc.install_bundled_headers(&headers, curium_nvrtc::InstallFlags::new()).expect("the folder is writable");
         let source = "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(__half* x) { *x = __float2half(1.0f); }";

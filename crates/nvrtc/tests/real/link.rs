@@ -38,10 +38,10 @@ fn lto_ir_of_two_programs_becomes_one_cubin_without_a_call() {
             linker.complete().expect("both define what is needed")
         };
         let linked = link(&LinkOptions::new(sm_80()).with_link_time_optimization());
-        assert!(linked.cubin().expect("it was asked for").starts_with(b"\x7fELF"));
+        assert!(linked.cubin().expect("it was requested").starts_with(b"\x7fELF"));
         linked.image().expect("it is an image");
         let ptx = link(&LinkOptions::new(Architecture::new(8, 0)).with_link_time_optimization().with_ptx());
-        let text = ptx.ptx().expect("it was asked for");
+        let text = ptx.ptx().expect("it was requested");
         assert!(text.contains(".entry squares") && text.contains("mul.f32") && !text.contains("call"), "{text}");
         assert!(matches!(ptx.cubin(), Err(Error::NoOutput { .. })));
     });

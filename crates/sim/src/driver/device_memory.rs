@@ -7,7 +7,7 @@ use crate::driver::graph::Freed;
 use crate::driver::{Driver, Result};
 use crate::memory::{Owner, Purpose};
 
-/// The alignment of rows of pitched memory.
+/// The alignment of the rows of pitched memory, in bytes.
 const PITCH: u64 = 512;
 
 #[expect(non_snake_case, reason = "the methods have the names of the C functions")]

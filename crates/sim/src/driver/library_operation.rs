@@ -12,7 +12,7 @@ use crate::library_operation::{LibraryOperation, Operand, Run};
 use crate::schedule::Work;
 
 impl Driver {
-    /// Returns `true` if a handle is that of a stream of this driver; a default stream is one of the driver whose context is current.
+    /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to the driver whose context is current.
     pub(crate) fn has_stream(&self, stream: Pointer<CUstream_st>) -> bool {
         let unknown = [Err(CUresult::CUDA_ERROR_INVALID_HANDLE), Err(CUresult::CUDA_ERROR_INVALID_CONTEXT)];
         !unknown.contains(&self.stream(&mut self.lock(), stream).map(|_| ()))
@@ -39,7 +39,7 @@ impl Driver {
 }
 
 impl LibraryOperation {
-    /// Returns the memory that it accesses, except for runs whose addresses are in device memory.
+    /// Returns the memory that the operation accesses, except for runs whose addresses are stored in device memory.
     pub(crate) fn touched(&self) -> Vec<Touched> {
         let of = |operand: &Operand| {
             let write = operand.is_written;
@@ -58,7 +58,7 @@ impl LibraryOperation {
         Some(Work::Wait(Box::new(move |_| Ok(condition()))))
     }
 
-    /// Runs the operation; an access that fails becomes the sticky code of the device.
+    /// Runs the operation. The error of a failed access becomes the sticky error of the device.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
         let mut operands = Vec::with_capacity(self.operands.len());
         let mut places = Vec::with_capacity(self.operands.len());
@@ -79,7 +79,8 @@ impl LibraryOperation {
         Ok(())
     }
 
-    /// Calls `access` with each run of an operand and its part of the operand's bytes. The first failure is reported.
+    /// Calls `access` with each run of an operand and its part of the operand's bytes. Reports a failed access and returns its error,
+    /// unless the checks are set to continue.
     fn each(
         &self,
         driver: &Driver,

@@ -188,8 +188,8 @@ impl Conversion {
     }
 }
 
-/// Returns the result of converting a NaN. From and to f64, it is quieted and keeps its sign and the upper bits of its payload. Otherwise
-/// it is the canonical NaN.
+/// Returns the result of converting a NaN. A NaN that is converted to f64, or from f64 to f32 or f16, is quieted and keeps its sign and
+/// the upper bits of its payload. Every other result is the canonical NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
     let bits = value.to_bits();
     // The sign and the upper bits of the payload, in the layout of `format`.

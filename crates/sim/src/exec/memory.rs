@@ -146,7 +146,7 @@ impl HostBytes {
     pub(crate) fn load_half<T: Word, const WIDE: bool>(self) -> [T; HALF] {
         let from = self.half::<T>();
         // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
-        // every access of the launch is atomic. Only handlers that were chosen for AVX2 ask for it.
+        // every access of the launch is atomic. Only handlers selected for AVX2 call it.
         unsafe { T::load_half::<WIDE>(from) }
     }
 

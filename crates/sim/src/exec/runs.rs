@@ -1,8 +1,8 @@
 //! Accesses of a whole warp in runs: the addresses of each half warp have a constant step.
 //!
-//! That covers what kernels do most: consecutive elements, one address for all, and both for the sixteen columns of a tile. It
-//! takes one comparison of all addresses with what they should be, and one look at the bounds for each half. Instructions that follow
-//! with the same address register reuse the comparison's result (see [`KeptRuns`]).
+//! These are the most frequent accesses of kernels: consecutive elements, one address for all, and both for the sixteen columns of a
+//! tile. They require one comparison of all addresses with the expected ones, and one bounds check for each half. Later instructions
+//! with the same address register reuse the result of the comparison (see [`KeptRuns`]).
 
 use std::hint::black_box;
 use std::ops::Range;

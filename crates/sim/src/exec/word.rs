@@ -118,7 +118,7 @@ macro_rules! words {
                 };
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 for lane in 0..HALF {
-                    // SAFETY: the caller vouches for 16 values.
+                    // SAFETY: the caller guarantees 16 values.
                     let value = unsafe { Self::load(from.wrapping_add(lane).cast_mut()) };
                     // SAFETY: as for the load.
                     unsafe { Self::store(to.wrapping_add(lane), value) };

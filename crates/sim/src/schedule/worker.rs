@@ -54,7 +54,7 @@ impl Driver {
         if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
     }
 
-    /// Runs the only operation that can run, because waking a worker takes longer than a small kernel.
+    /// Runs the only operation that can run on the calling thread, because waking a worker takes longer than a small kernel.
     fn help<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         match state.schedule.next(Instant::now()) {
             Next::Run(ticket, place, Work::Device(work)) => self.run(state, ticket, place, work),
@@ -126,7 +126,7 @@ impl Driver {
         state
     }
 
-    /// Polls the condition of waiting work: completes it if the condition holds, and puts it back for a while otherwise.
+    /// Polls the condition of waiting work. Completes the work if the condition holds, and otherwise puts it back and pauses.
     fn poll_condition<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,

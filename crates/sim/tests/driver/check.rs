@@ -243,7 +243,7 @@ fn abort_mode_aborts_at_an_uninitialized_read() {
     let name = "check::abort_mode_aborts_at_an_uninitialized_read";
     // The emulator for this program, where the system has none.
     let runner = std::env::var("CURIUM_TEST_RUNNER").unwrap_or_default();
-    let program = std::env::current_exe().expect("a program knows its own path");
+    let program = std::env::current_exe().expect("the path of this program is known");
     let mut words = runner.split_whitespace().map(OsStr::new).chain([program.as_os_str()]);
     let mut command = Command::new(words.next().expect("the program is a word"));
     let output = command

@@ -142,7 +142,7 @@ fn kernel_node_has_two_forms_of_description_and_attributes() {
     ok!(fixture.api, cuGraphKernelNodeCopyAttributes(other, node));
     let mut found = CUkernelNodeAttrValue::default();
     ok!(fixture.api, cuGraphKernelNodeGetAttribute(other, priority, &raw mut found));
-    // SAFETY: the priority was asked for.
+    // SAFETY: the attribute is a priority.
     assert_eq!(unsafe { found.priority }, -2);
     run(&fixture, instantiate(&fixture, graph));
     assert_eq!(word(&fixture, memory), 6);
@@ -155,7 +155,7 @@ fn node_of_any_kind_is_added_read_and_changed_by_one_description() {
     let graph = graph(&fixture);
     let mut params = described(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
     params.__bindgen_anon_1.memset.dst = memory;
-    // SAFETY: the type says that this is a fill.
+    // SAFETY: by its type, this is a fill.
     let set = unsafe { &mut params.__bindgen_anon_1.memset };
     (set.value, set.elementSize, set.width, set.height) = (3, 4, 4, 1);
     let fill = add(&fixture, graph, &[], &mut params);
@@ -282,7 +282,7 @@ fn memory_that_a_launch_leaves_allocated_is_freed_before_the_next_launch() {
     let graph = graph(&fixture);
     let mut params = described(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC);
     params.__bindgen_anon_1.alloc.bytesize = 64;
-    // SAFETY: the type says that this is an allocation.
+    // SAFETY: by its type, this is an allocation.
     unsafe { &mut params.__bindgen_anon_1.alloc }.poolProps.location.type_ =
         CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     add(&fixture, graph, &[], &mut params);

@@ -33,7 +33,7 @@ fn context_switches() -> i64 {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is valid for the one value that the call writes.
     let status = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
-    assert_eq!(status, 0, "the process may ask about itself");
+    assert_eq!(status, 0, "a process may query itself");
     usage.ru_nvcsw
 }
 

@@ -12,7 +12,7 @@ pub(crate) const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 macro_rules! cu {
     ($api:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         let function = $api.$name.expect(concat!("the driver has `", stringify!($name), "`"));
-        // SAFETY: the arguments are what the function wants, or what the test wants it to refuse before it uses them.
+        // SAFETY: the arguments are valid, or the function refuses them before it uses them.
         unsafe { function($($argument),*) }
     }};
 }

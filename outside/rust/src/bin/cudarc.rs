@@ -20,7 +20,7 @@ fn main() -> Result<(), DriverError> {
 
     let mut total = stream.alloc_zeros::<f32>(1)?;
     let sum = module.load_function("sum")?;
-    // SAFETY: as above; blocks have the 256 threads that it wants.
+    // SAFETY: as above; blocks have the 256 threads that it requires.
     unsafe { stream.launch_builder(&sum).arg(&x).arg(&mut total).arg(&count).launch(blocks) }?;
 
     let (a, b) = (stream.clone_htod(&numbers(SIZE * SIZE, 7))?, stream.clone_htod(&numbers(SIZE * SIZE, 3))?);

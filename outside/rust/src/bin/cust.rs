@@ -24,7 +24,7 @@ fn main() -> Result<(), CudaError> {
 
     let total = DeviceBuffer::from_slice(&[0.0_f32])?;
     let sum = module.get_function("sum")?;
-    // SAFETY: as above; blocks have the 256 threads that it wants.
+    // SAFETY: as above; blocks have the 256 threads that it requires.
     unsafe { launch!(sum<<<blocks, 256, 0, stream>>>(from, total.as_device_ptr(), count)) }?;
 
     let a = DeviceBuffer::from_slice(&numbers(SIZE * SIZE, 7))?;

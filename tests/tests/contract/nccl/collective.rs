@@ -1,4 +1,4 @@
-//! Collectives and transfers compute what their definitions say, on all ranks.
+//! Collectives and transfers compute the results of their definitions, on all ranks.
 
 use curium_memory::DeviceBuffer;
 use curium_nccl::{Communicator, Error, LibraryVersion, Nccl, Operation, Reduction, UniqueId};

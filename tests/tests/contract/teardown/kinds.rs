@@ -64,7 +64,7 @@ fn memory_is_freed_while_other_code_captures_in_the_global_mode_and_the_capture_
                 dropped.unwrap_or_else(|_| panic!("dropping a {name} panics"));
                 let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
                 // SAFETY: the stream is live, and `status` is valid for writes.
-                unsafe { call!(driver, cuStreamIsCapturing(raw, &raw mut status)) }.expect("a stream can be asked");
+                unsafe { call!(driver, cuStreamIsCapturing(raw, &raw mut status)) }.expect("a stream can be queried");
                 assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE, "after a {name}");
             }
         });

@@ -114,7 +114,9 @@ impl Small {
         if self.name == "e5m2x2" && magnitude == 0x7c {
             return if relu && sign != 0 { 0 } else { sign | F16.infinity() };
         }
-        let Class::Finite { mantissa, exponent } = self.format.finite(bits) else { unreachable!("`finite` says so") };
+        let Class::Finite { mantissa, exponent } = self.format.finite(bits) else {
+            unreachable!("`finite` excludes the others")
+        };
         let number = Wide::new(sign != 0, u128::from(mantissa), exponent);
         let result = F16.round(&number, Round::Nearest);
         if relu { F16.relu(result) } else { result }
@@ -218,7 +220,7 @@ fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
     let below = format.round_magnitude(&number, Round::Zero);
     let value = |magnitude: u64| match format.finite(magnitude) {
         Class::Finite { mantissa, exponent } => mantissa as f64 * f64::from(exponent).exp2(),
-        _ => unreachable!("`finite` says so"),
+        _ => unreachable!("`finite` excludes the others"),
     };
     let between = (f64::from(f32::from_bits(bits as u32)).abs() - value(below)) / (value(below + 1) - value(below));
     below + u64::from(between + random as f64 / f64::from(width).exp2() >= 1.0)

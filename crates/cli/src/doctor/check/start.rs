@@ -37,7 +37,7 @@ pub(super) fn explain_no_device(environment: &Environment) -> Vec<Finding> {
 
 /// Reports the driver's own message.
 fn said(failure: &Failure) -> Finding {
-    Finding::note("said", format!("message of the driver: {}", failure.text))
+    Finding::note("driver-message", format!("message of the driver: {}", failure.text))
 }
 
 /// Reports a container with the library but without a device.

@@ -22,8 +22,8 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
         }
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => exceeded_threads(kernel, device, config),
         CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => Some(Cow::Borrowed(
-            "a cooperative launch needs all its blocks on the device at once: `Kernel::active_blocks` tells how many each \
-             multiprocessor takes",
+            "all blocks of a cooperative launch must be resident at the same time; `Kernel::active_blocks` returns the \
+             maximum per multiprocessor",
         )),
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Some(Cow::Borrowed(
             "the grid must be a multiple of the cluster; `Kernel::max_cluster_size` returns the maximum cluster size",
@@ -51,8 +51,8 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     })
 }
 
-/// Returns the shared memory limit that `config` exceeds together with the static shared memory of the kernel, and how
-/// to raise it.
+/// Returns the limit on shared memory that `config` and the kernel's static shared memory exceed together, and the
+/// function that raises it.
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();

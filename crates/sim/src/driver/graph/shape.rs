@@ -130,7 +130,7 @@ fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Nod
     }
     let room = count.read()?;
     let handles = nodes.iter().map(|node| node.as_raw()).chain(std::iter::repeat(std::ptr::null_mut()));
-    // SAFETY: the caller of the C function has room for as many handles as the count said.
+    // SAFETY: the caller of the C function has room for the reported number of handles.
     unsafe { list.write_all(handles.take(room)) }?;
     count.write(nodes.len().min(room))
 }
@@ -140,6 +140,6 @@ fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: u
     if place.is_null() {
         return Ok(());
     }
-    // SAFETY: the caller of the C function has room for as many data as the count said.
+    // SAFETY: the caller of the C function has room for the reported number of edge data.
     unsafe { place.write_all(data.iter().copied().take(room)) }
 }

@@ -1,7 +1,7 @@
-//! Which accesses reuse the runs of an address register that an access before has found.
+//! Reuse of the runs of an address register by later accesses.
 //!
-//! Accesses to neighboring elements mostly name the same register, with different offsets. Between two of them nothing may write to the
-//! register, and no branch may lead there.
+//! Accesses to neighboring elements mostly use the same address register with different offsets. The first access computes the runs.
+//! Later ones reuse them if no instruction in between writes to the register and no branch target lies in between.
 
 use super::address::Target;
 use super::function::{Lowerer, Slot};
@@ -13,7 +13,7 @@ use crate::ptx::Instruction;
 #[derive(Debug, Default)]
 pub(super) struct KeptRuns {
     registers: [Option<Kept>; KEPT_RUNS],
-    /// `true` for each slot if a load or a store has found the memory at the runs.
+    /// For each slot, `true` if a load or a store has resolved the memory of the runs.
     is_placed: [bool; KEPT_RUNS],
     /// The slot that is filled next.
     next: usize,

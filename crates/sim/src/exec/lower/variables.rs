@@ -6,7 +6,7 @@ use super::module::Place;
 use crate::exec::program::Late;
 use crate::ptx::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
-/// The maximum of sizes. Functions this large are refused.
+/// The value at which sums of sizes saturate, in bytes. Functions with so much memory are rejected later.
 const MOST_BYTES: u64 = 1 << 40;
 
 /// The location of a variable of the function.
@@ -18,7 +18,7 @@ pub(super) enum VariableLocation {
     Param(u64),
     /// At an offset of shared memory.
     Shared(u64),
-    /// The end of the kernel's static shared memory.
+    /// At the end of the kernel's static shared memory.
     DynamicShared,
 }
 
@@ -89,7 +89,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Reserves local memory. Calls copy whole words, so variables share no word.
+    /// Reserves local memory and returns its offset. Calls copy whole words, so variables share no word.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
         self.out.local_align = self.out.local_align.max(align);

@@ -199,7 +199,7 @@ pub(super) fn add_row<const WIDE: bool>(
 fn highest<const WIDE: bool>(left: &[i32], right: &[Block<i32>], mut tops: Block<i32>) -> Block<i32> {
     #[cfg(target_arch = "x86_64")]
     if WIDE {
-        // SAFETY: only handlers that were chosen for AVX2 ask for it.
+        // SAFETY: only handlers selected for AVX2 call it.
         return unsafe { avx2::highest(left, right, tops) };
     }
     for (&left, right) in left.iter().zip(right) {

@@ -149,7 +149,7 @@ impl Narrow for Half {
     #[inline(always)]
     fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
         if WIDE {
-            // SAFETY: only handlers that were chosen for AVX2 and F16C ask for it.
+            // SAFETY: only handlers selected for AVX2 and F16C call it.
             return unsafe { f16c::widen(row) };
         }
         let mut values = [0.0; LANES];

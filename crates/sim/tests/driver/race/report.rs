@@ -15,13 +15,13 @@ fn report_names_both_sides_the_place_and_the_allocation() {
     // The host's queries determine the order of the two.
     while cu!(api, cuStreamQuery(program.streams[0])) == CUresult::CUDA_ERROR_NOT_READY {}
     program.put(1);
-    assert_eq!(program.end(), [], "the query told the host");
+    assert_eq!(program.end(), [], "the query orders the host");
     program.put(0);
     let gate = program.fixture.block(program.streams[1]);
     ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1]));
     ok!(api, cuStreamSynchronize(program.streams[0]));
     gate.open();
-    assert_eq!(program.end(), [], "the host function learns what the host knows");
+    assert_eq!(program.end(), [], "the host function is ordered after the query");
     let event = handle!(api, cuEventCreate(_, 0));
     ok!(api, cuEventRecord(event, program.streams[1]));
     ok!(api, cuStreamWaitEvent(program.streams[0], event, 0));
