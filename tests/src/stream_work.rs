@@ -1,5 +1,4 @@
-//! Work on buffers like that of a kernel, without a kernel: on any stream, with its accesses recorded like those of a
-//! launch argument.
+//! Fills and copies on any stream, whose accesses are recorded like those of a kernel's arguments.
 
 use std::thread;
 use std::time::Duration;
@@ -31,7 +30,7 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
 /// Panics if the stream is capturing, or this thread is in the middle of another access.
 #[must_use]
 pub fn guard(stream: &Stream) -> AccessGuard<'_> {
-    AccessGuard::new(stream).expect("this thread orders no access")
+    AccessGuard::new(stream).expect("no access is in progress on this thread")
 }
 
 /// Copies `source` to `target`, which has the same length, on `stream`.
@@ -45,7 +44,7 @@ pub fn guard(stream: &Stream) -> AccessGuard<'_> {
 /// Panics if the lengths differ.
 pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
     let bytes = source.byte_len();
-    assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
+    assert_eq!(target.byte_len(), bytes, "both sides of a copy have the same length");
     let mut guard = AccessGuard::new(stream)?;
     // SAFETY: `launched` records the access below, and the buffer is not used in between.
     let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut guard) }?;
@@ -76,7 +75,7 @@ pub unsafe fn copy_without_waiting(
     source: &DeviceBuffer<u32>,
 ) -> Result<()> {
     let (to, from, bytes) = (target.as_pointer().as_raw(), source.as_pointer().as_raw(), source.byte_len());
-    assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
+    assert_eq!(target.byte_len(), bytes, "both sides of a copy have the same length");
     // SAFETY: both buffers have this many bytes, and the caller keeps them.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
 }

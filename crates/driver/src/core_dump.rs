@@ -52,7 +52,7 @@ bitflags! {
         const SKIP_CONSTBANK_MEMORY = CUCoredumpGenerationFlags::CU_COREDUMP_SKIP_CONSTBANK_MEMORY.0.cast_unsigned();
         /// Compresses the dump.
         const GZIP_COMPRESS = CUCoredumpGenerationFlags::CU_COREDUMP_GZIP_COMPRESS.0.cast_unsigned();
-        /// Holds only the contexts that failed.
+        /// Includes only the contexts that failed.
         const FAULTED_CONTEXTS_ONLY = CUCoredumpGenerationFlags::CU_COREDUMP_FAULTED_CONTEXTS_ONLY.0.cast_unsigned();
         /// Leaves out tensor memory.
         const SKIP_TENSOR_MEMORY = CUCoredumpGenerationFlags::CU_COREDUMP_SKIP_TENSOR_MEMORY.0.cast_unsigned();

@@ -239,7 +239,7 @@ macro_rules! kernels {
         $crate::kernels! { @load_image $proof [$vis] $name (&{
             const PTX: &str = match ::core::str::from_utf8($bytes) {
                 Ok(text) => text,
-                Err(_) => panic!(concat!("`", $path, "` is no PTX text: declare machine code as an `Image`, and write `from IMAGE`")),
+                Err(_) => panic!(concat!("`", $path, "` is not PTX text: declare machine code as an `Image`, and write `from IMAGE`")),
             };
             $crate::Image::from_ptx(PTX)?
         }) }

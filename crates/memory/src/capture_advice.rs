@@ -5,10 +5,10 @@ pub(crate) const READ_LATER: &str =
     "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view` after a launch";
 
 /// The hint for copies from pinned or borrowed host memory.
-pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, of which the graph keeps a copy, or copy from a `MappedBuffer` \
-                                 with `copy_from_device_on(scope, …)`, which `host_view_mut` writes between launches";
+pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, which copies the slice into the graph, or copy from a `MappedBuffer` \
+                                 with `copy_from_device_on(scope, …)` and write it with `host_view_mut` between launches";
 
-/// The hint for memory that a graph cannot own and whose contents are written by work.
+/// The hint for memory that a graph cannot own and that enqueued work writes.
 pub(crate) const ALLOCATE_BEFORE: &str = "allocate it before the capture";
 
 /// The hint for memory that a graph can own.

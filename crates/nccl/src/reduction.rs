@@ -21,11 +21,11 @@ pub enum Reduction<T> {
     Max,
     /// The sum divided by the number of ranks.
     Average,
-    /// The sum of the elements of each rank multiplied by that rank's factor.
+    /// The sum of the ranks' elements, each multiplied by the factor of its rank.
     ScaledSum(T),
 }
 
-/// An operator without its type.
+/// An operator whose element type is erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operator {
     raw: ncclRedOp_t,
@@ -34,7 +34,7 @@ pub(crate) struct Operator {
     factor: Option<[u8; 8]>,
 }
 
-/// An operator of NCCL for one call.
+/// The NCCL operator that was created for one call, if any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CreatedOperator(Option<ncclRedOp_t>);
 
@@ -61,7 +61,7 @@ fn widened<T: Element>(factor: &T) -> [u8; 8] {
 }
 
 impl Operator {
-    /// Returns the operator of NCCL, or this one if it has to be created.
+    /// Returns NCCL's predefined operator, or `self` as the error if the operator must be created.
     #[inline]
     pub(crate) fn existing(&self) -> Result<ncclRedOp_t, Self> {
         if self.factor.is_none() { Ok(self.raw) } else { Err(*self) }
@@ -87,7 +87,7 @@ impl Operator {
 }
 
 impl CreatedOperator {
-    /// No operator, for operations without one and for those of NCCL.
+    /// No created operator: the operation has none, or uses a predefined one.
     pub(crate) const NONE: Self = Self(None);
 
     /// Returns `true` if no operator was created for the call.
@@ -100,7 +100,8 @@ impl CreatedOperator {
     ///
     /// # Safety
     ///
-    /// The communicator is live and that of the operator, and every call with the operator has returned, including the end of its group.
+    /// `communicator` is live and the one that the operator was created for. Every call with the operator has returned, including the
+    /// end of its group.
     #[inline]
     pub(crate) unsafe fn destroy(self, api: &Api, communicator: ncclComm_t) -> Result<()> {
         match self.0 {

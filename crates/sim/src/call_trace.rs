@@ -18,7 +18,7 @@ use curium_sys::{CUresult, Function, has_raised_privileges};
 
 const VARIABLE: &str = "CURIUM_SIM_TRACE";
 
-/// The file, and when this process began to write to it by both clocks.
+/// The file, and the time at which this process opened it, by two clocks.
 struct CallTrace {
     file: File,
     begin: Instant,
@@ -36,7 +36,7 @@ fn trace() -> Option<&'static CallTrace> {
     TRACE.get_or_init(CallTrace::from_environment).as_ref()
 }
 
-/// Makes `call`, and records it if the calls of this process are traced.
+/// Runs `call`, and records it if the calls of this process are traced.
 pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUresult {
     let Some(trace) = trace() else { return call() };
     let started = Instant::now();

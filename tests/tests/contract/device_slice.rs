@@ -117,9 +117,9 @@ fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
     });
 }
 
-/// Two binds before either access is recorded, as two threads may do.
+/// Binds both parts before either access is recorded, as two threads may.
 #[test]
-fn note_of_one_part_does_not_forget_the_use_of_another() {
+fn record_of_one_access_keeps_that_of_another_part() {
     use curium_driver::{Argument, call};
     on_driver(|test| {
         let (first, second) = (test.stream(), test.stream());
@@ -143,14 +143,14 @@ fn note_of_one_part_does_not_forget_the_use_of_another() {
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
         copy.as_slice_mut().copy_from_device_on(&reader, &buffer).expect("the lengths are equal");
-        assert!(curium_tests::stream_work::is_held_up(&reader), "the reader forgot the first part");
+        assert!(curium_tests::stream_work::is_held_up(&reader), "the reader waits for the first part");
         gate.open();
         assert_eq!(copy.to_vec().expect("the buffer can be read"), [7; 64]);
     });
 }
 
 #[test]
-fn view_is_seen_as_elements_of_another_type() {
+fn view_is_cast_to_another_element_type() {
     on_driver(|test| {
         let mut buffer =
             DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605]).expect("memory suffices");
@@ -243,7 +243,7 @@ fn filled_buffer_holds_the_value() {
 }
 
 #[test]
-fn plain_memory_takes_four_calls_beyond_those_of_c_where_its_context_is_current() {
+fn sync_alloc_makes_four_calls_beyond_those_of_c_if_its_context_is_current() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
@@ -285,7 +285,7 @@ fn buffer_from_its_raw_parts_is_freed_once() {
         let buffer = counting(test, 4);
         let (owner, len) = (buffer.stream().clone(), buffer.len());
         let (pointer, resource) =
-            test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("nothing is to be waited for"));
+            test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("there is no work to wait for"));
         // SAFETY: the memory was allocated from this resource with this length, and has no other owner.
         let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
@@ -297,7 +297,7 @@ fn buffer_from_its_raw_parts_is_freed_once() {
 }
 
 #[test]
-fn places_become_values_once_they_are_written() {
+fn maybe_uninit_buffer_is_initialized_once_it_is_written() {
     on_driver(|test| {
         let stream = test.stream();
         let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered).expect("memory suffices");
@@ -325,7 +325,7 @@ fn box_holds_its_value() {
 }
 
 #[test]
-fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
+fn memory_that_other_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
         let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], SyncAlloc).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
@@ -344,13 +344,13 @@ fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
 }
 
 #[test]
-fn wait_that_fails_once_is_made_up_for_before_a_slice_is_given_back() {
+fn failed_wait_is_retried_before_a_slice_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = counting(test, 1024);
         let mut target = vec![0; 1024];
         simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         buffer.copy_to_slice(&mut target).expect_err("the wait fails once");
-        assert_eq!(target, (0..1024).collect::<Vec<_>>(), "the copy was still under way");
+        assert_eq!(target, (0..1024).collect::<Vec<_>>(), "the copy has completed");
     });
 }
 

@@ -115,7 +115,7 @@ fn error_of_an_allocation_contains_the_requested_size() {
 }
 
 #[test]
-fn error_of_a_newer_driver_is_no_undefined_behaviour() {
+fn error_of_a_newer_driver_is_no_undefined_behavior() {
     on_simulator(Config::new(), |test, simulator| {
         let error = failed(test, simulator, 123_456);
         assert_eq!(error.code(), Some(CUresult(123_456)));

@@ -199,7 +199,7 @@ impl Sweep<'_> {
             let mut fixture = Fixture::new(self.test);
             let cold = self.calls_of(operation, &mut fixture, stack);
             let warm = self.calls_of(operation, &mut fixture, stack);
-            for (function, count) in cold.calls.iter().copied().filter(|call| is_told(operation.0, call.0)) {
+            for (function, count) in cold.calls.iter().copied().filter(|call| is_reported(operation.0, call.0)) {
                 let again = warm.calls.iter().find(|call| call.0 == function).map_or(0, |call| call.1);
                 for (call, code) in failures(count) {
                     let failing = Failing { function, call, code };
@@ -260,20 +260,20 @@ impl Sweep<'_> {
         self.simulator.clear_faults();
         let failed = take(self.failed).into_iter().filter(|call| !usual.contains(call)).collect::<Vec<_>>();
         let subject = format!("{name} with {current}, {failing:?}");
-        assert_told(&subject, name, failing, result, &failed);
+        assert_reported(&subject, name, failing, result, &failed);
         if failing.function == Function::cuCtxPopCurrent_v2 {
             stack.clear();
         } else {
             stack.assert_unchanged_by(&subject);
         }
         let later = take(self.failed);
-        assert!(later.is_empty(), "{subject}: what was dropped made calls that failed: {later:?}");
+        assert!(later.is_empty(), "{subject}: calls of dropped objects failed: {later:?}");
     }
 }
 
 /// Asserts that the error names the failed call and that no other call failed: nothing was freed twice or used after
 /// its destruction.
-fn assert_told(subject: &str, name: &str, failing: Failing, result: Result<Made>, failed: &[(Function, CUresult)]) {
+fn assert_reported(subject: &str, name: &str, failing: Failing, result: Result<Made>, failed: &[(Function, CUresult)]) {
     let Failing { function, code, .. } = failing;
     if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
         return;
@@ -295,7 +295,7 @@ fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
 
 /// Returns `true` if a failure of `function` is reported during `operation`: not if it only formats an error message,
 /// and not if it destroys a handle that the operation drops, which is reported with the drop, see `release`.
-fn is_told(operation: &str, function: Function) -> bool {
+fn is_reported(operation: &str, function: Function) -> bool {
     let ends = [
         Function::cuCtxDestroy_v2,
         Function::cuGreenCtxDestroy,
@@ -390,7 +390,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
         operations.len(),
         started.elapsed().as_secs_f64(),
     );
-    std::io::stderr().write_all(line.as_bytes()).expect("the standard error takes a line");
-    assert!(failed.is_empty(), "the sweep failed for {failed:?}; the reasons stand above");
+    std::io::stderr().write_all(line.as_bytes()).expect("standard error is open");
+    assert!(failed.is_empty(), "the sweep failed for {failed:?}; the reasons are printed above");
     assert!(pairs.len() > 1_000 && runs > 5_000, "{line}");
 }

@@ -7,7 +7,7 @@ mod argument;
 mod array;
 mod attribute;
 #[cfg(not(miri))]
-mod behaviour;
+mod behavior;
 mod blas;
 mod blas_lt;
 mod borrowed_buffer;

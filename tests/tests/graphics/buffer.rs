@@ -50,7 +50,7 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
     on_hardware(OpenGl::open, |test, gl| {
         let (stream, buffer) = (test.stream(), gl.buffer(&bytes(&numbers(1))));
         let mut resources = [register(test, buffer)];
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let mut memory = mapped_numbers(&stream, &mapped);
         assert_eq!(memory.to_vec().expect("it can be read"), numbers(1));
         memory.as_slice_mut().copy_from_slice(&numbers(3)).expect("the lengths are equal");
@@ -92,7 +92,7 @@ fn resource_has_its_access_changed_only_while_it_is_unmapped_and_is_no_image() {
         let mut resources = [register(test, buffer)];
         resources[0].set_access(GraphicsAccess::ReadOnly).expect("it is not mapped");
         let stream = test.stream();
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let error = mapped.array(0, 0, 0).expect_err("it is a buffer");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_MAPPED_AS_ARRAY), "{error}");
         drop(mapped);

@@ -32,7 +32,7 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
         let texture = gl.texture((WIDTH as i32, HEIGHT as i32), &levels);
         let mut resources = [register(test, texture)];
         let stream = test.stream();
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         for (level, expected) in levels.iter().enumerate() {
             let raw = mapped.array(0, 0, level as u32).expect("there is such a level");
             // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until then.
@@ -58,7 +58,7 @@ fn texture_of_opengl_is_a_mipmapped_array() {
         let texture = gl.texture((WIDTH as i32, HEIGHT as i32), &levels);
         let mut resources = [register(test, texture)];
         let stream = test.stream();
-        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let raw = mapped.mipmapped_array(0).expect("it is an image");
         // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
         let array = unsafe { MipmappedArray::<[u8; 4]>::from_raw_borrowed(&stream, raw, 3) };

@@ -62,7 +62,7 @@ impl Works {
 impl Notes {
     pub(crate) fn new() -> Self {
         // SAFETY: the functions implement streams and events as far as the model needs.
-        let driver = unsafe { Driver::from_api(api()) }.expect("the driver initialises");
+        let driver = unsafe { Driver::from_api(api()) }.expect("the driver initializes");
         let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
         Self { context }
     }

@@ -81,7 +81,7 @@ pub(crate) enum Expected {
 
 /// A form of an instruction.
 pub(crate) struct Form {
-    /// The unique name: the instruction as written, and the distinction from others with that spelling.
+    /// The unique name: the instruction as written, and a suffix if several forms have that spelling.
     pub(crate) name: String,
     /// PTX with `$d` for the result and `$a` to `$e` for the sources.
     pub(crate) code: String,
@@ -116,7 +116,7 @@ impl Form {
         let operand = if pairs { Operand::Pair(format) } else { Operand::Float(format) };
         let of_bits = move |bits: u64| {
             let bits = bits & (format.sign() | (format.sign() - 1));
-            // bf16 has the exponent range of f32, and flushes only what f32 would flush.
+            // bf16 has the exponent range of f32, so the same magnitudes are flushed.
             value(format.value(if flushes { format.flush(bits) } else { bits }))
         };
         let values = move |sources: Sources| {
@@ -168,7 +168,7 @@ impl Form {
         }
     }
 
-    /// Returns a description of the mismatch of a result, or `None`.
+    /// Returns a description of the expected result if `found` differs from it.
     pub(crate) fn judge(&self, sources: Sources, found: u64) -> Option<String> {
         match &self.expected {
             Expected::Bits(expected) => {
@@ -202,7 +202,7 @@ pub(crate) fn is_near(format: Format, value: f64, found: u64, bound: Bound, flus
         return true;
     }
     let largest = format.value(format.infinity() - 1);
-    // The logarithm of a subnormal double would be wrong; no value is one.
+    // The logarithm of a subnormal double would be wrong, but no value is subnormal.
     let exponent = (value.abs().log2().floor() as i32).clamp(format.least + format.precision as i32 - 1, 1023);
     let ulp = f64::from(exponent - (format.precision as i32 - 1)).exp2();
     let room = bound.ulps * ulp + bound.absolute;

@@ -218,7 +218,7 @@ fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
     assert!(api.has(Function::cuInit) && !api.has(Function::cuDeviceGetCount));
     assert_eq!(api.absent().count(), Function::COUNT - 2);
     // SAFETY: the two functions of the library have CUDA's signatures.
-    let driver = unsafe { Driver::load_from(&path) }.expect("the library initialises");
+    let driver = unsafe { Driver::load_from(&path) }.expect("the library initializes");
     let error = driver.device_count().expect_err("the library lacks the function");
     assert!(matches!(error, Error::Missing(_)), "{error}");
     assert_eq!(error.to_string(), "the driver for CUDA 12.4 lacks cuDeviceGetCount, which CUDA 2.0 introduced");

@@ -1,4 +1,4 @@
-//! The differences between the ABI of one release and ours.
+//! The differences between the ABI of one release and the bindings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Size,
     /// The alignment of a record.
     Alignment,
-    /// A field is missing, lies elsewhere or has another type; named `record::field`.
+    /// A field is missing, or has another offset or type. It is named `record::field`.
     Field,
     /// A constant is missing or has another value.
     Constant,
@@ -30,13 +30,13 @@ pub(crate) enum Kind {
     Since,
 }
 
-/// A difference between a release and our bindings.
+/// A difference between a release and the bindings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) release: Release,
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    /// The declarations of the release and of our bindings.
+    /// The declarations of the release and of the bindings.
     pub(crate) detail: String,
 }
 
@@ -48,7 +48,7 @@ struct Comparison<'a> {
     found: Vec<Difference>,
 }
 
-/// Returns every difference of `theirs`, the declarations of `release`, from `ours`. Additional items of ours are not differences.
+/// Returns every difference of `theirs`, the declarations of `release`, from `ours`. Additional items of `ours` are not differences.
 pub(crate) fn compare(
     release: Release,
     theirs: &Surface,
@@ -70,13 +70,17 @@ impl Comparison<'_> {
             let found = text(theirs);
             match self.ours.functions.get(name) {
                 None => {
-                    self.report(Kind::Function, name, format!("{} has `{found}`, we lack it", self.release.product));
+                    self.report(
+                        Kind::Function,
+                        name,
+                        format!("`{found}` in {}, missing in the bindings", self.release.product),
+                    );
                 }
                 Some(ours) if !structure.same_signature(theirs, ours) => {
                     self.report(
                         Kind::Function,
                         name,
-                        format!("{} has `{found}`, we have `{}`", self.release.product, text(ours)),
+                        format!("`{found}` in {}, `{}` in the bindings", self.release.product, text(ours)),
                     );
                 }
                 Some(_) => {}
@@ -87,7 +91,7 @@ impl Comparison<'_> {
     fn records(&mut self) {
         for (name, theirs) in &self.theirs.records {
             match self.ours.records.get(name) {
-                None => self.report(Kind::Record, name, "we lack it".to_owned()),
+                None => self.report(Kind::Record, name, "missing in the bindings".to_owned()),
                 Some(ours) => self.layout(name, theirs, ours),
             }
         }
@@ -98,7 +102,7 @@ impl Comparison<'_> {
             [(Kind::Size, theirs.size, ours.size), (Kind::Alignment, theirs.alignment, ours.alignment)]
         {
             if theirs != ours {
-                self.report(kind, name, format!("{theirs} bytes in {}, {ours} with us", self.release.product));
+                self.report(kind, name, format!("{theirs} bytes in {}, {ours} in the bindings", self.release.product));
             }
         }
         let product = self.release.product;
@@ -106,9 +110,9 @@ impl Comparison<'_> {
         for (field, theirs) in &theirs.fields {
             let found = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
             let detail = match ours.fields.get(field) {
-                None => format!("{product} has {found}, we lack it"),
+                None => format!("{found} in {product}, missing in the bindings"),
                 Some(ours) if theirs.offset != ours.offset || !structure.same_type(&theirs.ty, &ours.ty) => {
-                    format!("{product} has {found}, we have `{}` at offset {}", text(&ours.ty), ours.offset)
+                    format!("{found} in {product}, `{}` at offset {} in the bindings", text(&ours.ty), ours.offset)
                 }
                 Some(_) => continue,
             };
@@ -120,9 +124,15 @@ impl Comparison<'_> {
         let product = self.release.product;
         for (name, theirs) in &self.theirs.constants {
             match self.ours.constants.get(name) {
-                None => self.report(Kind::Constant, name, format!("{} in {product}, we lack it", theirs.value)),
+                None => {
+                    self.report(Kind::Constant, name, format!("{} in {product}, missing in the bindings", theirs.value))
+                }
                 Some(ours) if theirs.value != ours.value => {
-                    self.report(Kind::Constant, name, format!("{} in {product}, {} with us", theirs.value, ours.value));
+                    self.report(
+                        Kind::Constant,
+                        name,
+                        format!("{} in {product}, {} in the bindings", theirs.value, ours.value),
+                    );
                 }
                 Some(_) => {}
             }
@@ -167,7 +177,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Tokens as a person writes them.
+/// Formats tokens with the usual spacing.
 fn text(tokens: &impl ToTokens) -> String {
     let text = tokens.to_token_stream().to_string();
     [(" :: ", "::"), (":: ", "::"), (" : ", ": "), (" ,", ","), ("* mut ", "*mut "), ("* const ", "*const ")]

@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn assertion_without_a_layout_is_an_error() {
         for text in [
-            r#"const _: () = { ["Colour of X"][colour_of::<X>() - 1usize]; };"#,
-            "const _: () = assert!(colour_of::<X>() == 1usize);",
+            r#"const _: () = { ["Color of X"][color_of::<X>() - 1usize]; };"#,
+            "const _: () = assert!(color_of::<X>() == 1usize);",
             "const _: () = assert!(size_of::<X>() == SIZE);",
             "const _: () = assert!(size_of::<X>() != 1usize);",
             "const _: () = ();",

@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn colours_change_without_a_jump() {
+    fn colors_change_without_a_jump() {
         let steps = (0..=6000).map(|step| cycle(step as f32 / 3000.0));
         let jumps = steps.clone().zip(steps.skip(1)).map(|(a, b)| (0..3).map(|i| a[i].abs_diff(b[i])).max());
         assert!(jumps.max() <= Some(Some(2)));
     }
 
     #[test]
-    fn inside_has_a_colour_that_no_count_has() {
+    fn inside_has_a_color_that_no_count_has() {
         let palette = Palette::new(1000);
         assert_eq!(palette.color(1000), INSIDE);
         assert!((0..1000).all(|iterations| palette.color(iterations) != INSIDE));

@@ -64,7 +64,7 @@ pub(crate) fn suspend() -> Recording {
     Recording { outer: KEY.replace(0), _thread: PhantomData }
 }
 
-/// Returns an error if the calling thread is in a capture closure. For an `operation` that waits on the host.
+/// Returns an error if the calling thread is in a capture closure. Called by operations that wait on the host.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub fn refuse_wait(operation: &'static str) -> Result<()> {
     if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
 }
 
-/// Returns an argument error if the calling thread is in a capture closure. For an `operation` that enqueues work on
+/// Returns an argument error if the calling thread is in a capture closure. Called by operations that enqueue work on
 /// every stream of a context.
 #[inline]
 pub(crate) fn refuse(operation: &'static str) -> Result<()> {

@@ -23,5 +23,5 @@ pub(crate) fn api() -> Api {
 /// Creates a driver from a table made by a test.
 pub(crate) fn driver(api: Api) -> Driver {
     // SAFETY: the functions implement their CUDA contract as far as the tests call them.
-    unsafe { Driver::from_api(api) }.expect("the driver initialises")
+    unsafe { Driver::from_api(api) }.expect("the driver initializes")
 }

@@ -10,7 +10,7 @@ impl Context {
     /// Enables kernels of this context to access memory of `peer`, a context of another device. Enabling it again has
     /// no effect. Access in the other direction must be enabled separately.
     ///
-    /// Does not apply to memory pools and to memory mapped with the virtual memory management API, whose access is set
+    /// Does not apply to memory pools or to memory mapped with the virtual memory management API, whose access is set
     /// separately.
     ///
     /// CUDA: `cuCtxEnablePeerAccess`.

@@ -135,7 +135,7 @@ mod tests {
     fn list_has_each_number_of_the_header_once() {
         let known: Vec<u32> = DeviceAttribute::ALL.iter().map(|attribute| attribute.as_raw().0).collect();
         let distinct: BTreeSet<u32> = known.iter().copied().collect();
-        assert_eq!(distinct.len(), known.len(), "a number stands twice in the list");
+        assert_eq!(distinct.len(), known.len(), "a number is listed twice");
         let expected: BTreeSet<u32> = (1..CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX.0).collect();
         let missing: Vec<&u32> = expected.difference(&distinct).collect();
         assert!(missing.is_empty(), "the list lacks {missing:?}");

@@ -109,7 +109,7 @@ fn driver() -> (Driver, Simulator) {
     api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
     // SAFETY: the functions implement their CUDA contract as far as the tests call them, and the simulator outlives the
     // driver.
-    (unsafe { Driver::from_api(api) }.expect("the driver initialises"), simulator)
+    (unsafe { Driver::from_api(api) }.expect("the driver initializes"), simulator)
 }
 
 /// One test, since the counts are global.

@@ -38,7 +38,7 @@ pub enum SharedMemoryMode {
     RequirePortable,
     /// At most the size that this device supports.
     AllowNonPortable,
-    /// More than one multiprocessor has (oversized).
+    /// Also more than one multiprocessor has (oversized shared memory).
     AllowOversized,
     /// Oversized shared memory if possible.
     PreferOversized,

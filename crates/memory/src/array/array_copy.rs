@@ -13,7 +13,7 @@ use curium_driver::{Context, Result, Stream, call};
 use super::{Array, ArrayHandle, Uses};
 use crate::copy::{BoxCopy, CopyOptions, peer, pitched};
 
-/// Copies between an array and memory, alone or in a batch.
+/// A copy between an array and memory, enqueued alone or in a batch.
 pub(super) struct ArrayCopy<'a> {
     operation: &'static str,
     array: &'a Arc<ArrayHandle>,

@@ -1,4 +1,4 @@
-//! Creating a communicator without a wait.
+//! Non-blocking creation of a communicator.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// A future that resolves to the communicator once all ranks have connected.
 ///
-/// Dropping it aborts the communicator.
+/// Dropping the future before that aborts the communicator.
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Connecting {
     shared: Option<Arc<Shared>>,

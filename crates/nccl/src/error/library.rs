@@ -28,7 +28,7 @@ pub struct CallError {
 pub struct ArgumentError {
     /// The operation, such as `all_gather`.
     pub operation: &'static str,
-    /// The problem, and after `; ` advice, if any.
+    /// The problem, followed by `; ` and a hint, if there is one.
     pub problem: Box<str>,
 }
 

@@ -64,7 +64,7 @@ impl Heap {
         Layout::from_size_align(usize::try_from(size.max(1)).ok()?, self.alignment).ok()
     }
 
-    /// Returns `true` if only device memory can have this address. It never is: host memory may have any address.
+    /// Returns `true` if only device memory can have this address. Always `false` here: host memory may have any address.
     #[cfg_attr(
         all(target_os = "linux", not(miri)),
         expect(dead_code, reason = "device memory is not from the heap here")

@@ -118,7 +118,7 @@ fn dependencies_of_the_next_node_can_be_changed() {
 }
 
 #[test]
-fn capture_into_a_graph_adds_to_what_it_has() {
+fn capture_into_a_graph_adds_to_its_nodes() {
     on_driver(|test| {
         let (stream, first, second) = (test.stream(), words(test), words(test));
         let graph = captured(&stream, || fill(&stream, address(&first), 3, 4).expect("a fill can be captured"));

@@ -87,7 +87,7 @@ fn nearest_element_of_a_line_is_read_in_every_address_mode() {
                 folded(mode, is_normalized, place.floor() as i64, 8).map_or(-1.0, |place| elements[place])
             });
             let found = read(test, "read_line", &texture, &at, (1, 1));
-            assert_eq!(found, expected.collect::<Vec<_>>(), "{mode:?}, normalised: {is_normalized}");
+            assert_eq!(found, expected.collect::<Vec<_>>(), "{mode:?}, normalized: {is_normalized}");
         }
     });
 }

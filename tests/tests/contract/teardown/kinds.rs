@@ -1,4 +1,5 @@
-//! Memory of every kind: freed while other code captures and after a second attempt, otherwise leaked and counted.
+//! Deallocation of every kind of memory: during a capture of other code, at the second attempt, and as a counted leak if
+//! every attempt fails.
 
 use std::any::Any;
 use std::thread;
@@ -144,7 +145,7 @@ fn memory_left_to_a_graph_whose_wait_fails_is_counted() {
         });
         let graph = graph.expect("fills can be captured");
         drop((device, unified, mapped));
-        assert_eq!(driver.leaked_memory().allocations, 0, "the graph has them");
+        assert_eq!(driver.leaked_memory().allocations, 0, "the graph keeps them");
         for function in [Function::cuStreamSynchronize, Function::cuStreamQuery] {
             simulator.inject(Fault::on(function).always().returns(CODE));
         }

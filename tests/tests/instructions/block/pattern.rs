@@ -31,11 +31,11 @@ fn choices(text: &str) -> (Vec<&str>, &str) {
             return (found, &text[begin..]);
         }
     }
-    panic!("{text} lacks a brace");
+    panic!("unbalanced braces: {text}");
 }
 
 #[test]
-fn pattern_stands_for_each_choice_with_each_other() {
+fn pattern_expands_to_every_combination_of_choices() {
     assert_eq!(expand("a{.b,}{.c{1,2},.d}"), ["a.b.c1", "a.b.c2", "a.b.d", "a.c1", "a.c2", "a.d"]);
     assert_eq!(expand("plain"), ["plain"]);
 }

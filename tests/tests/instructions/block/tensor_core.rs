@@ -58,8 +58,8 @@ impl Kind {
         }
     }
 
-    /// Returns a random element: for floating-point formats occasionally a zero, a subnormal, an infinity or a NaN, and
-    /// as often a number of a small range.
+    /// Returns a random element. For floating-point formats, about half are numbers close to 1, the others have random bits,
+    /// and some are zeros, subnormals, infinities or NaNs.
     pub(super) fn any(self, random: &mut Random) -> u64 {
         let bits = random.next() & u64::MAX >> (64 - self.bits());
         let Self::Real(format) = self else {
@@ -290,7 +290,7 @@ impl Dot<'_> {
         Number::of(left, a).times(Number::of(right, b))
     }
 
-    /// 8-bit numbers are converted to halves and multiplied in two parts; the addend comes last, rounded to its type.
+    /// Computes the product of 8-bit numbers, converted to f16, in two parts. The addend is added last, rounded to its type.
     fn in_parts(&self) -> u64 {
         let to = self.ends[0].format();
         let mut bits = 0;
@@ -310,7 +310,7 @@ impl Dot<'_> {
         single(f32::from_bits(bits as u32) + f32::from_bits(self.addend as u32))
     }
 
-    /// Four products one after the other, or in two pairs, in single precision.
+    /// Computes four products in single precision, one after the other or in two pairs.
     fn in_steps(&self) -> u64 {
         let [half, _] = self.factors.map(Kind::format);
         let value = |format: Format, bits: u64| match Number::of(format, bits) {

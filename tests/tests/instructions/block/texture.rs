@@ -146,13 +146,13 @@ fn formats() -> Vec<BlockForm> {
         let name = format!("of {channels} {channel:?}");
         forms.push(read(&name, plane, picture, channel.kind(), 0.0));
         let border = Picture { options: colored(picture.options), ..picture };
-        forms.push(read(&format!("{name}, a colour beyond"), plane, border, channel.kind(), 0.0));
+        forms.push(read(&format!("{name}, a color beyond"), plane, border, channel.kind(), 0.0));
         if channel.bits() < 32 && channel.kind() != "f32" {
             let options = picture.options.with_flags(TextureFlags::empty());
             let fractions = Picture { options, ..picture };
             forms.push(read(&format!("{name} as fractions"), plane, fractions, "f32", 1e-6));
             let border = Picture { options: colored(options), ..picture };
-            forms.push(read(&format!("{name} as fractions, a colour beyond"), plane, border, "f32", 1e-6));
+            forms.push(read(&format!("{name} as fractions, a color beyond"), plane, border, "f32", 1e-6));
         }
     }
     let picture = Picture::new(Channel::U8, 4, plane.shape);

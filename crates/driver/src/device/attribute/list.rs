@@ -136,7 +136,7 @@ attributes! {
     MAXIMUM_TEXTURECUBEMAP_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH;
     /// The maximum width and height of a layered cubemap texture, in elements.
     MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH;
-    /// The maximum number of layers of a cube map texture.
+    /// The maximum number of layers of a cubemap texture.
     MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS;
     /// The maximum width of a 1D surface, in elements.
     MAXIMUM_SURFACE1D_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH;
@@ -164,7 +164,7 @@ attributes! {
     MAXIMUM_SURFACECUBEMAP_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH;
     /// The maximum width and height of a layered cubemap surface, in elements.
     MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH;
-    /// The maximum number of layers of a cube map surface.
+    /// The maximum number of layers of a cubemap surface.
     MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS: u32 = CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS;
     /// The maximum width of a 1D texture over linear memory, in elements. Deprecated by CUDA in favor of
     /// [`Device::linear_texture_width`](crate::Device::linear_texture_width).

@@ -1,4 +1,4 @@
-//! Options of loading: the buffers for logs, and the registers.
+//! JIT options: the log buffers, and the maximum number of registers.
 
 use std::ffi::{c_char, c_void};
 

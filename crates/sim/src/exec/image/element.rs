@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_in_srgb_are_read_as_brightness() {
+    fn colors_in_srgb_are_read_as_brightness() {
         assert_eq!(linear(0.0), 0.0);
         assert_eq!(linear(1.0), 1.0);
         assert!((linear(encoded(0.3)) - 0.3).abs() < 1e-6);

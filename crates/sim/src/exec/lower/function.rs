@@ -60,7 +60,7 @@ pub(super) struct Lowerer<'m> {
     pub(super) starts: Vec<u32>,
     /// The address registers whose runs are kept.
     pub(super) kept_runs: KeptRuns,
-    /// The instructions for which rows that registers share are occupied.
+    /// The instructions during which each shared row is occupied.
     pub(super) row_spans: RowSpans,
 }
 

@@ -119,7 +119,7 @@ fn print_in_turn(test: &TestDriver) {
 
 #[test]
 fn printf_appears_when_its_kernel_ends() {
-    let name = "behaviour::output::printf_appears_when_its_kernel_ends";
+    let name = "behavior::output::printf_appears_when_its_kernel_ends";
     with_output_of_new_process(
         name,
         || on_driver(print_in_turn),
@@ -149,7 +149,7 @@ fn print_between_lines_of_c(test: &TestDriver) {
 
 #[test]
 fn printf_is_in_order_with_text_of_the_c_library() {
-    let name = "behaviour::output::printf_is_in_order_with_text_of_the_c_library";
+    let name = "behavior::output::printf_is_in_order_with_text_of_the_c_library";
     with_output_of_new_process(
         name,
         || on_driver(print_between_lines_of_c),
@@ -167,7 +167,7 @@ fn printf_is_in_order_with_text_of_the_c_library() {
 
 #[test]
 fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() {
-    let name = "behaviour::output::failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread";
+    let name = "behavior::output::failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread";
     let fail = |test: &TestDriver| {
         let (driver, context) = (test.driver(), test.context());
         assert_eq!(returned!(driver, cuCtxSetCurrent(context.as_raw())), OK);
@@ -198,7 +198,7 @@ fn printf_of_a_kernel_that_fails_appears_though_nothing_waits() {
         // The driver does not document when the output of a kernel that fails appears.
         return;
     }
-    let name = "behaviour::output::printf_of_a_kernel_that_fails_appears_though_nothing_waits";
+    let name = "behavior::output::printf_of_a_kernel_that_fails_appears_though_nothing_waits";
     let fail = |test: &TestDriver| {
         in_context(test, |driver| {
             let (_, traps) = speaker(driver, "prints_and_traps");

@@ -92,7 +92,7 @@ fn calls_that_name_a_stream_an_event_or_memory_need_no_current_context() {
 
 #[test]
 fn primary_context_ends_with_its_last_release_and_is_revived_by_the_next_retention() {
-    let name = "behaviour::context::primary_context_ends_with_its_last_release_and_is_revived_by_the_next_retention";
+    let name = "behavior::context::primary_context_ends_with_its_last_release_and_is_revived_by_the_next_retention";
     in_own_process(name, || {
         on_driver(|test| {
             let (driver, device) = (test.driver(), test.device().as_raw());
@@ -146,7 +146,7 @@ fn context_destroyed_elsewhere_stays_current_and_is_of_no_use() {
 
 #[test]
 fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
-    let name = "behaviour::context::objects_of_a_destroyed_context_are_refused_each_in_its_way";
+    let name = "behavior::context::objects_of_a_destroyed_context_are_refused_each_in_its_way";
     in_own_process(name, || {
         on_driver(|test| {
             let stream = test.stream();
@@ -200,7 +200,7 @@ fn stream_of_another_context_is_waited_for_and_its_events_have_no_time_here() {
 /// context and with it the process.
 #[test]
 fn memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted() {
-    let name = "behaviour::context::memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted";
+    let name = "behavior::context::memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted";
     in_own_process(name, || {
         on_driver(|test| {
             let (own, mut freed, mut filled) = (test.context(), 0, 0);

@@ -6,14 +6,14 @@ macro_rules! returned {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
         // SAFETY: output pointers are valid; handles and addresses are live, or such that the driver reports that they
         // are not.
-        crate::behaviour::code(unsafe { curium_driver::call!($driver, $function($($argument),*)) })
+        crate::behavior::code(unsafe { curium_driver::call!($driver, $function($($argument),*)) })
     };
 }
 
 mod context;
 mod error;
 mod event;
-mod initialisation;
+mod initialization;
 mod launch;
 mod mapping;
 mod memory;

@@ -96,7 +96,7 @@ fn leave(test: &TestDriver) {
 
 #[test]
 fn calls_without_a_context_work_after_a_sticky_error() {
-    in_own_process("behaviour::launch::calls_without_a_context_work_after_a_sticky_error", || {
+    in_own_process("behavior::launch::calls_without_a_context_work_after_a_sticky_error", || {
         on_driver(|test| {
             let (driver, device) = (test.driver(), test.device().as_raw());
             let mut context = ptr::null_mut();
@@ -132,7 +132,7 @@ fn calls_without_a_context_work_after_a_sticky_error() {
 #[test]
 fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
     in_own_process(
-        "behaviour::launch::arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has",
+        "behavior::launch::arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has",
         || {
             on_driver(|test| {
                 in_context(test, |driver| {
@@ -167,7 +167,7 @@ fn write_beyond(test: &TestDriver) -> CUresult {
 #[test]
 fn write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only() {
     in_own_process(
-        "behaviour::launch::write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only",
+        "behavior::launch::write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only",
         || {
             on_driver(|test| {
                 let own = test.context();

@@ -30,8 +30,8 @@ fn with_fresh_driver(name: &str, test: impl FnOnce(&Api)) {
 }
 
 #[test]
-fn calls_before_initialisation_are_refused_but_for_a_few() {
-    let name = "behaviour::initialisation::calls_before_initialisation_are_refused_but_for_a_few";
+fn calls_before_initialization_are_refused_but_for_a_few() {
+    let name = "behavior::initialization::calls_before_initialization_are_refused_but_for_a_few";
     with_fresh_driver(name, |api| {
         let (mut number, mut address, mut context) = (0, 0, ptr::null_mut());
         let refused = CUresult::CUDA_ERROR_NOT_INITIALIZED;

@@ -105,7 +105,7 @@ fn parameters_are_described_up_to_the_last() {
 
 #[test]
 fn module_is_unloaded_once() {
-    in_own_process("behaviour::module::module_is_unloaded_once", || {
+    in_own_process("behavior::module::module_is_unloaded_once", || {
         on_driver(|test| {
             in_context(test, |driver| {
                 let (module, _) = loaded(driver);
