@@ -150,7 +150,7 @@ impl ConstPointer<c_char> {
 }
 
 impl Pointer<c_char> {
-    /// Writes `text` with its NUL into a buffer of `capacity` bytes, and as much of it as fits if it is too long.
+    /// Writes `text` with a terminating NUL into a buffer of `capacity` bytes, truncating it if necessary.
     pub(crate) fn write_text(self, text: &str, capacity: i32) -> Result {
         let place = self.required()?;
         let capacity = usize::try_from(capacity).ok().filter(|capacity| *capacity > 0);
@@ -179,7 +179,7 @@ impl Pointer<c_char> {
 ///
 /// # Safety
 ///
-/// `first` is null, or points to `count` elements that stay as they are for `'a`.
+/// `first` is null, or points to `count` elements that are not modified for `'a`.
 pub(crate) unsafe fn elements<'a, T>(first: *const T, count: usize) -> Result<&'a [T]> {
     match (count, first.is_null()) {
         (0, _) => Ok(&[]),

@@ -19,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The closure receives the first `Device`, the `Driver`, or the [`Simulator`] itself, by the type of its parameter. The test fails if the
 /// simulator reports a problem of a kernel, a copy or a graph, or if an object is live after the closure has returned.
 ///
-/// Reported are accesses out of bounds, to freed memory or misaligned, races, reads of uninitialized memory, and graphs that use
-/// destroyed objects. A test that causes such errors on purpose creates a [`Simulator`] of its own.
+/// The simulator reports out-of-bounds, use-after-free and misaligned accesses, races, reads of uninitialized memory, and graphs that
+/// use destroyed objects. A test that causes such errors on purpose creates a [`Simulator`] of its own.
 ///
 /// ```
 /// use curium_driver::Device;

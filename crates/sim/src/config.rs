@@ -59,7 +59,7 @@ pub struct Config {
     pub platform: Platform,
     /// `true` if the host may access managed memory while a device works, on a platform and a device model that allow it. Default: `true`.
     pub concurrent_managed_access: bool,
-    /// `true` if each object keeps the stack of the call that created it. Default: `false`, because such calls then take much longer.
+    /// `true` if the call stack that created each object is recorded. Default: `false`, because such calls then take much longer.
     pub backtraces: bool,
 }
 
@@ -246,7 +246,7 @@ impl Config {
         self
     }
 
-    /// Keeps the stack of the call that created each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and the
+    /// Records the call stack that created each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and the
     /// [`Summary`](crate::Summary) then report where a leaked object was created.
     #[must_use]
     pub const fn with_backtraces(mut self, backtraces: bool) -> Self {

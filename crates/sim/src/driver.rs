@@ -95,13 +95,13 @@ pub(crate) struct Driver {
     /// A reference to this driver for its worker threads.
     shared: Weak<Self>,
     initialized: AtomicBool,
-    /// Boxed because an interpreter that checks borrows visits each counter in a driver that it borrows.
+    /// Boxed, because Miri visits each counter of a borrowed driver.
     counts: Box<[Counts]>,
     faults: Mutex<PendingFaults>,
     /// `true` if a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
     state: Mutex<State>,
-    /// `true` if a capture may have begun: most calls need not look.
+    /// `true` if a capture may have begun. Most calls skip the check for captures.
     capturing: AtomicBool,
     /// Signalled when work is queued, granted or completed.
     changed: Condvar,

@@ -104,7 +104,7 @@ macro_rules! define {
         }
 
         fn table<const SLOT: usize>() -> Api {
-            // Made by the compiler: to be copied as a whole.
+            // Evaluated at compile time, so that the table is copied as a whole.
             const {
                 let mut api = Api::empty();
                 $(api.$name = Some(one_slot::$name::<SLOT>);)*

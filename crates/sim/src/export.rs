@@ -119,7 +119,7 @@ fn refuse(error: &dyn std::error::Error) -> CUresult {
 
 /// Writes the summary of the program. The child of a fork writes nothing: the driver belongs to its parent.
 #[cfg(target_os = "linux")]
-#[expect(clippy::print_stderr, reason = "stderr is where the summary was asked for, or all that is left at the exit")]
+#[expect(clippy::print_stderr, reason = "stderr was requested for the summary, or is the only channel at exit")]
 fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
     if std::process::id() != driver.process() {
         return;

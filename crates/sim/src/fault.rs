@@ -154,7 +154,7 @@ pub(crate) struct PendingFaults {
     faults: Vec<Pending>,
 }
 
-/// A fault with the calls it has seen.
+/// A fault and the number of calls of its function.
 #[derive(Debug)]
 struct Pending {
     fault: Fault,

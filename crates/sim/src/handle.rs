@@ -99,7 +99,7 @@ impl<T> Id<T> {
         Self(number, PhantomData)
     }
 
-    /// Returns the number of a handle, for kinds that are no pointers in C.
+    /// Returns the number of a handle, for kinds whose handles are not pointers in C.
     pub(crate) fn number(self) -> u64 {
         self.0
     }

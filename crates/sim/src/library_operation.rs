@@ -1,4 +1,4 @@
-//! Operations of libraries: how a library for simulated devices enqueues work that is no kernel of PTX.
+//! Operations of libraries: work of simulated libraries that is not a PTX kernel.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct LibraryOperation {
     pub(crate) condition: Option<Arc<Condition>>,
 }
 
-/// The computation of an operation: it gets the bytes of each operand, one run after the other.
+/// The computation of an operation. It receives the bytes of each operand, one run after the other.
 type Compute = dyn Fn(&mut [Vec<u8>]) + Send + Sync;
 
 /// A condition that must hold before an operation runs.
@@ -194,7 +194,7 @@ impl Operand {
 
     /// Adds runs whose addresses are in device memory, such as the matrices of an array of pointers.
     ///
-    /// When the operation runs, `find` gets the bytes of the operand with this index, which must be an earlier one that is read. It returns
+    /// When the operation runs, `find` receives the bytes of the operand with this index, which must be an earlier one that is read. It returns
     /// the addresses and the sizes of the runs.
     #[must_use]
     pub fn with_runs_from(

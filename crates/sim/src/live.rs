@@ -24,7 +24,7 @@ pub struct LiveHandles {
     pub modules: u64,
     /// Libraries.
     pub libraries: u64,
-    /// Links that were not destroyed.
+    /// Links.
     pub links: u64,
     /// Graphs that are not part of another graph.
     pub graphs: u64,

@@ -79,10 +79,10 @@ const POISONED_BYTES: usize = 256 << 20;
 /// The alignment of addresses of device memory, and the minimum distance between two allocations.
 const ALIGNMENT: u64 = 512;
 
-/// `true` if memory is in files of the system, by which the host and other processes find it at other addresses.
+/// `true` if memory is in memory files, which the host and other processes can map at other addresses.
 pub(crate) const SHARES_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
 
-/// `true` if the memory of the host is found by its addresses.
+/// `true` if the mappings of the host process can be looked up by address.
 pub(crate) const FINDS_HOST_MEMORY: bool = cfg!(all(target_os = "linux", not(miri)));
 
 /// All memory of one driver.
@@ -257,7 +257,7 @@ impl Memory {
         Ok(allocation.clone())
     }
 
-    /// Frees an allocation that was condemned.
+    /// Frees a retired allocation.
     pub(crate) fn free(&self, address: u64) {
         let mut records = self.write();
         if let Some(allocation) = records.allocations.remove(&address) {
@@ -277,7 +277,7 @@ impl Memory {
         addresses.into_iter().for_each(|address| self.free(address));
     }
 
-    /// Lets every pool give its unused memory back to its device, down to its threshold.
+    /// Trims every pool to its release threshold.
     pub(crate) fn trim_pools(&self) {
         self.write().pools.iter_mut().for_each(|(_, pool)| pool.trim(pool.threshold));
     }

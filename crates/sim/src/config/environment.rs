@@ -109,7 +109,7 @@ fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, Envir
     let name = "CURIUM_SIM_FAULTS";
     let Some(value) = variable(name) else { return Ok(FaultPlan::new()) };
     value.parse().map_err(|error: FaultSyntaxError| {
-        let expected = format!("a list of faults such as cuMemAlloc_v2@2=OUT_OF_MEMORY: {error}");
+        let expected = format!("a list of faults such as cuMemAlloc_v2@2=OUT_OF_MEMORY ({error})");
         EnvironmentError { variable: name, value, expected }
     })
 }

@@ -44,7 +44,7 @@ impl Platform {
         matches!(self, Self::Windows | Self::Wsl)
     }
 
-    /// Returns an attribute of a device that Windows decides.
+    /// Returns an attribute of a device whose value depends on Windows.
     pub(crate) fn attribute(self, attribute: Attribute) -> Option<i32> {
         if !self.is_windows() {
             return None;

@@ -37,7 +37,7 @@ pub(crate) struct Capture {
     thread: u64,
     origin: Id<Stream>,
     is_valid: bool,
-    /// The nodes of a graph that is captured again which have no new work yet, in the order of their creation.
+    /// In a recapture, the nodes that have no new work yet, in the order of their creation.
     left: Option<VecDeque<Id<Node>>>,
     members: Vec<Member>,
 }
@@ -265,7 +265,7 @@ impl State {
         outcome
     }
 
-    /// Returns `true` if the origin waits for all that the other streams of a capture did.
+    /// Returns `true` if the origin waits for all work of the other streams of a capture.
     fn is_joined(&self, capture: &Capture) -> bool {
         let tips = |member: &Member| member.tips.iter().map(|tip| tip.from).collect::<Vec<_>>();
         let mut left = capture.member(capture.origin).map(tips).unwrap_or_default();

@@ -55,7 +55,7 @@ impl Driver {
         let (grid, block) = (grid.required()?, block.required()?);
         let (state, _) = self.enter_current()?;
         let subject = state.subject(function)?;
-        // The function of the caller runs without our lock.
+        // The caller's function runs without the driver's lock.
         drop(state);
         let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
         let most = self.max_threads(subject.kernel()?);

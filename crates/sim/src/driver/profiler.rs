@@ -1,4 +1,4 @@
-//! The profiler, which does not exist. Starting and stopping it succeeds, as on a machine without an attached profiler.
+//! The profiler, which the simulator does not have. Starting and stopping it succeeds, as on a machine without an attached profiler.
 
 use crate::driver::{Driver, Result};
 

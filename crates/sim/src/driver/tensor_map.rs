@@ -155,7 +155,7 @@ impl Arguments {
     }
 
     fn fields(&self, address: u64) -> [(Field, u64); 8] {
-        // The swizzles of 128 bytes are one to an instruction that changes a map, and differ in their moves.
+        // `tensormap.replace` treats the swizzles of 128 bytes as one. Their atomicity, a separate field, distinguishes them.
         let swizzle = self.swizzle.0.min(CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B.0);
         [
             (Field::ADDRESS, address),

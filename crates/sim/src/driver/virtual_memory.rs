@@ -51,7 +51,7 @@ impl Driver {
         place.write(self.memory().create_physical(size as u64, properties)?.number())
     }
 
-    /// Releases the handle; the memory lives on in its mappings.
+    /// Releases the handle. The memory exists until its mappings are removed.
     pub(crate) fn cuMemRelease(&self, handle: CUmemGenericAllocationHandle) -> Result {
         self.memory().release_physical(physical(handle))?;
         self.drop_retired_memory();
@@ -81,7 +81,7 @@ impl Driver {
         self.memory().map(address, size as u64, physical(handle))
     }
 
-    /// Unmaps memory. Queued work that has not run yet will find nothing there.
+    /// Unmaps memory. Queued work that accesses it later fails with an illegal address.
     pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
         self.memory().unmap(address, size as u64)?;
         self.drop_retired_memory();

@@ -86,7 +86,7 @@ fn run_load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op:
     if runs::load_again::<T, D, WIDE>(unit, op) { Control::Next } else { load_anywhere::<T, D>(unit, op) }
 }
 
-/// The same for any addresses. It is no part of the handler, which would save registers for it.
+/// Loads from any addresses. A separate function, so that the handler need not save registers for it.
 #[inline(never)]
 fn load_anywhere<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     // SAFETY: `load` picks the handler by the features of the processor.
@@ -98,7 +98,7 @@ fn run_store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     if runs::store_again::<T, S, WIDE>(unit, op) { Control::Next } else { store_anywhere::<T, S>(unit, op) }
 }
 
-/// The same for any addresses, as [`load_anywhere`].
+/// Stores to any addresses. A separate function for the same reason as [`load_anywhere`].
 #[inline(never)]
 fn store_anywhere<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     // SAFETY: `store` picks the handler by the features of the processor.

@@ -14,7 +14,7 @@ use super::warpgroup::{MOST_WARPGROUPS, NAMED_BARRIERS};
 use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
-/// The number of rounds over its warps after which a block yields to another, of those in which a warp uses up its turn.
+/// The number of rounds over its warps after which a block yields to another. Only rounds in which a warp uses up its turn count.
 const ROUNDS: u32 = 4;
 /// Backward branches in a warp's first turn. Later turns are longer, so a short wait for another block ends soon and a long computation is
 /// seldom interrupted.

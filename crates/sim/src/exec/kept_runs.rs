@@ -43,8 +43,8 @@ impl KeptRuns {
         self.placed &= !(1 << slot);
     }
 
-    /// Keeps their places as well, from the segment in which an instruction has found its own, if the runs are kept. Runs that are not
-    /// aligned without an offset are not reused.
+    /// Keeps the places of kept runs, in the segment that an instruction has found. Runs whose addresses are not aligned without the
+    /// instruction's offset are not reused.
     #[inline(always)]
     pub(crate) fn keep_segment(&mut self, op: &Op, runs: Runs, segment: &Segment) {
         let (RunsSlot::Keep(slot) | RunsSlot::Reuse(slot)) = op.runs else { return };

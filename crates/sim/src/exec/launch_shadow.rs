@@ -86,7 +86,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug, Default)]
 struct Line {
     epoch: u32,
-    /// `true` if the words have their own records. Otherwise those of the others differ from that of the first in the threads only.
+    /// `true` if each word has its own record. Otherwise the records of all words follow from the first: consecutive threads accessed them.
     is_split: bool,
     words: [Word; WORDS],
     /// The value of each word that its writer stored, in the bytes that it stored.
@@ -279,7 +279,7 @@ fn bits_of(bytes: u8) -> u32 {
 }
 
 impl Access {
-    /// Returns the same access by a thread with a higher number, if it is one.
+    /// Returns the same access by the thread whose number is higher by `threads`. No access stays no access.
     fn moved_on(self, threads: u16) -> Self {
         let thread = if self.bytes == 0 { self.by.thread } else { self.by.thread + threads };
         Self { by: Visitor { thread, ..self.by }, ..self }

@@ -158,7 +158,7 @@ impl HostBytes {
         unsafe { T::store_half::<WIDE>(to, values) }
     }
 
-    /// Reads a register's value for each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    /// Reads a register's value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
         assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
@@ -167,7 +167,7 @@ impl HostBytes {
         unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
     }
 
-    /// Writes a register's value of each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
+    /// Writes a register's value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
     #[inline(always)]
     pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
         assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");

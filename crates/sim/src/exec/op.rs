@@ -41,9 +41,9 @@ pub(crate) struct Op {
     pub(crate) narrow_address: bool,
     /// The required alignment in bytes, less one.
     pub(crate) align_mask: u8,
-    /// Where the runs of the address register are kept, for memory instructions.
+    /// The slot of the runs of the address register, for memory instructions.
     pub(crate) runs: RunsSlot,
-    /// Its part in a superinstruction.
+    /// The part of the op in a superinstruction.
     pub(crate) role: Role,
     /// The superinstruction that begins here, by its index in [`Function::superinstructions`](super::program::Function).
     pub(crate) superinstruction: u32,
@@ -79,27 +79,27 @@ impl Op {
 /// The part of an op in a superinstruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is no part of any.
+    /// Not part of a superinstruction.
     None,
-    /// It is a load or arithmetic.
+    /// A load or arithmetic.
     Step(Operation),
-    /// It checks the next load for races.
+    /// Checks the next load for races.
     CheckRaces,
-    /// It finds the uninitialized bytes of the next load.
+    /// Finds the uninitialized bytes of the next load.
     FindUnwritten,
 }
 
 /// The number of address registers of a function whose runs are kept at a time.
 pub(crate) const KEPT_RUNS: usize = 4;
 
-/// Where a memory instruction finds the runs of its address register, or leaves them to those that follow.
+/// The slot in which a memory instruction finds the runs of its address register, or keeps them for later instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsSlot {
-    /// Nowhere.
+    /// No slot: the runs are neither kept nor reused.
     None,
-    /// It finds them itself and keeps them in this slot.
+    /// The instruction computes the runs and keeps them in this slot.
     Keep(u8),
-    /// They are in this slot, unless the fragment began to execute after the instruction that keeps them.
+    /// The runs are in this slot, unless the fragment began to execute after the instruction that keeps them.
     Reuse(u8),
 }
 
@@ -108,7 +108,7 @@ pub(crate) enum RunsSlot {
 pub(crate) enum Control {
     /// Goes to the next instruction.
     Next,
-    /// Goes on after as many ops as `Unit::needed`.
+    /// Skips `Unit::needed` ops.
     Skip,
     /// Jumps to `imm` in the active lanes.
     Branch,

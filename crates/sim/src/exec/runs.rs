@@ -38,7 +38,7 @@ static RAMPS: [[u64; LANES]; 7] = {
 };
 
 impl Runs {
-    /// Returns the runs that the 32-bit addresses in a register make, which wrap.
+    /// Returns the runs of the 32-bit addresses in a register, if they form runs.
     #[inline(always)]
     fn find_narrow(row: &[u32; LANES], width: u64) -> Option<Self> {
         let mut addresses = [0; LANES];
@@ -48,7 +48,7 @@ impl Runs {
         Self::find(&addresses, width)
     }
 
-    /// Returns the runs that addresses make, of steps of 0 or `width` bytes.
+    /// Returns the runs of addresses, if they form runs with steps of 0 or `width` bytes.
     #[inline(always)]
     fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
         let step = if addresses[0] == addresses[1] { 0 } else { width };
@@ -162,7 +162,7 @@ pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
     if unit.active == FULL { Runs::of(unit, op) } else { None }
 }
 
-/// The same for an instruction that keeps the runs for those that follow, if it is to.
+/// Returns the runs like [`of_warp`], and keeps those of the address register if the instruction has a slot for them.
 #[inline(always)]
 pub(crate) fn find_of_warp(unit: &mut Unit<'_>, op: &Op) -> Option<Runs> {
     let register = if unit.active == FULL { Runs::of_register(unit, op) } else { None };
@@ -172,7 +172,7 @@ pub(crate) fn find_of_warp(unit: &mut Unit<'_>, op: &Op) -> Option<Runs> {
     register?.moved(op)
 }
 
-/// Loads each lane's value. Returns `false` if the addresses are no runs.
+/// Loads each lane's value. Returns `false` if the addresses do not form runs.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
@@ -182,7 +182,7 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     true
 }
 
-/// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
+/// Loads like [`load`] through kept runs. Returns `false` if no runs are kept, or if they are not in a segment.
 #[inline(always)]
 pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, false) else {
@@ -208,7 +208,7 @@ fn load_places<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &O
     }
 }
 
-/// Loads elements of vectors. It is no part of the handlers, which would save registers for it.
+/// Loads elements of vectors. A separate function, so that the handlers need not save registers for it.
 #[inline(never)]
 fn load_spaced<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, step: u64) {
     for (lane, value) in target.iter_mut().enumerate() {
@@ -216,7 +216,7 @@ fn load_spaced<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, ste
     }
 }
 
-/// Stores each lane's value, the lowest lane first. Returns `false` if the addresses are no runs.
+/// Stores each lane's value, the lowest lane first. Returns `false` if the addresses do not form runs.
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T>(unit, op, true) else {
@@ -226,7 +226,7 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
     true
 }
 
-/// The same for an instruction whose runs are kept; also false if they are not, or not in a segment.
+/// Stores like [`store`] through kept runs. Returns `false` if no runs are kept, or if they are not in a segment.
 #[inline(always)]
 pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, true) else {

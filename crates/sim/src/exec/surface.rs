@@ -45,7 +45,7 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
         return None;
     }
     let segment = unit.cache.segment(unit.launch.memory, surface.image.base, false)?;
-    // Where the last byte and the first part are, the other parts are too: nothing is read before all can be.
+    // If the last byte and the first part are in the segment, all parts are. They are checked before anything is read.
     LaneAddresses::<u8>::new(&segment, &addresses.map(|address| address + bytes - 1))?;
     for (part, &row) in access.registers.iter().enumerate() {
         if part > 0 {

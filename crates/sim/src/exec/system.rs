@@ -66,7 +66,7 @@ pub(crate) fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
-    // The heap orders what one thread frees before what another allocates.
+    // The heap orders a free by one thread before an allocation by another.
     unit.launch.order_accesses();
     for lane in Lanes(unit.active) {
         let size = unit.frame.row::<u64>(op.a)[lane];
@@ -77,7 +77,7 @@ pub(crate) fn run_allocate(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 pub(crate) fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
-    // The heap orders what one thread frees before what another allocates.
+    // The heap orders a free by one thread before an allocation by another.
     unit.launch.order_accesses();
     for lane in Lanes(unit.active) {
         let address = unit.frame.row::<u64>(op.a)[lane];

@@ -25,7 +25,7 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or cannot be read so.
+/// Reads a texture for all lanes. Returns `None`, with nothing read, if it is not the same for all or does not support this.
 #[inline(always)]
 fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option<()> {
     let TextureAccess { spot, places: Places::Between, detail: Detail::Base, offset: None, sample: None, .. } = access

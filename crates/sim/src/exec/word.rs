@@ -41,7 +41,7 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     /// # Safety
     ///
     /// Both pointers are aligned, `from` is valid for reads and `to` for writes of 16 values, which do not overlap, and concurrent accesses
-    /// are atomic. With `WIDE` the processor has AVX2.
+    /// are atomic. `WIDE` requires AVX2.
     unsafe fn copy_half<const WIDE: bool>(to: *mut Self, from: *const Self);
     /// Changes atomically and returns the value before.
     ///

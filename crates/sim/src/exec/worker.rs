@@ -32,7 +32,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
     objects: Objects,
-    /// The runs of address registers that the fragment at hand has found.
+    /// The runs of address registers that the current fragment has found.
     runs: KeptRuns,
     watcher: Option<Box<dyn Watcher + 'l>>,
     statistics: Statistics,

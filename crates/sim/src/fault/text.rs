@@ -10,9 +10,9 @@ use thiserror::Error;
 use super::{Fault, FaultPlan};
 use crate::driver::code_named;
 
-/// A text that describes no fault.
+/// A text is not a valid fault.
 #[derive(Clone, Eq, Error, PartialEq)]
-#[error("`{text}` {reason}")]
+#[error("invalid fault `{text}`: {reason}")]
 #[non_exhaustive]
 pub struct FaultSyntaxError {
     /// The text.
@@ -37,15 +37,15 @@ impl FromStr for Fault {
     /// `20ms` (or `us`, `s`), `lost` for the loss of all devices, or `null` for a call that creates nothing and returns success.
     fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
         let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };
-        let (which, effect) = text.split_once('=').ok_or(error("has no `=`"))?;
+        let (which, effect) = text.split_once('=').ok_or(error("no `=`"))?;
         let (which, chance) = split(which, '%');
         let (name, calls) = split(which, '@');
-        let function = name.trim().parse::<Function>().map_err(|_| error("begins with no function of the driver"))?;
+        let function = name.trim().parse::<Function>().map_err(|_| error("unknown driver function"))?;
         let fault = calls.map_or(Some(Self::on(function).always()), |calls| chosen(Self::on(function), calls.trim()));
-        let fault = fault.ok_or(error("has no number of a call such as `@3` or `@3+`"))?;
+        let fault = fault.ok_or(error("invalid call number; write `@3` or `@3+`"))?;
         let fault = chance.map_or(Some(fault), |chance| with_chance(fault, chance.trim()));
-        let fault = fault.ok_or(error("has no probability such as `%5` or `%5:42`"))?;
-        with_effect(fault, effect.trim()).ok_or(error("ends with no code, delay, `lost` or `null`"))
+        let fault = fault.ok_or(error("invalid probability; write `%5` or `%5:42`"))?;
+        with_effect(fault, effect.trim()).ok_or(error("invalid effect; write a code, a delay, `lost` or `null`"))
     }
 }
 
@@ -125,15 +125,15 @@ mod tests {
     fn invalid_text_is_an_error_that_names_the_part() {
         for (text, part) in [
             ("cuInit", "no `=`"),
-            ("cuNothing=1", "no function"),
-            ("cuInit@0=1", "number of a call"),
-            ("cuInit@x=1", "number of a call"),
+            ("cuNothing=1", "unknown driver function"),
+            ("cuInit@0=1", "call number"),
+            ("cuInit@x=1", "call number"),
             ("cuInit%101=1", "probability"),
             ("cuInit%nan=1", "probability"),
             ("cuInit%5:x=1", "probability"),
-            ("cuInit=0", "no code"),
-            ("cuInit=NONSENSE", "no code"),
-            ("cuInit=5 ms", "no code"),
+            ("cuInit=0", "invalid effect"),
+            ("cuInit=NONSENSE", "invalid effect"),
+            ("cuInit=5 ms", "invalid effect"),
         ] {
             let error = text.parse::<Fault>().expect_err(text).to_string();
             assert!(error.contains(part) && error.contains(text), "{error}");
@@ -144,6 +144,6 @@ mod tests {
     fn plan_is_faults_with_commas_between_them() {
         let plan = "cuInit@2=1, ,cuMemAlloc_v2=2".parse::<FaultPlan>().expect("both are faults");
         assert_eq!(plan.faults.len(), 2);
-        "cuInit@2=1,x".parse::<FaultPlan>().expect_err("the second is none");
+        "cuInit@2=1,x".parse::<FaultPlan>().expect_err("the second is invalid");
     }
 }

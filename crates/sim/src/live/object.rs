@@ -40,7 +40,7 @@ impl LiveObject {
     }
 
     pub(crate) fn of_context(self, context: u64) -> Self {
-        // Nothing is number 0: what belongs to no context has it.
+        // Number 0 stands for no context.
         Self { context: Some(context).filter(|context| *context != 0), ..self }
     }
 

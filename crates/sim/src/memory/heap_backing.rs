@@ -33,7 +33,7 @@ pub(crate) const LABEL_WORDS: usize = 8;
 /// The start of reserved addresses, after the windows of kernels.
 const FIRST_ADDRESS: u64 = 1 << 52;
 
-/// The most addresses of one reservation: all that a process of the host has.
+/// The maximum size of a reservation: the address space of a host process.
 const MOST_ADDRESSES: u64 = 1 << 47;
 
 impl Backing {

@@ -32,14 +32,14 @@ pub(crate) struct Fill {
 }
 
 impl Memory {
-    /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
+    /// Copies `size` bytes. Memory that is freed before the copy runs is an illegal address.
     pub(crate) fn copy(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
         self.note("copy", from, size, AccessKind::Read);
         self.note("copy", to, size, AccessKind::Write);
         self.copy_unrecorded(to, from, size)
     }
 
-    /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
+    /// Copies like [`Self::copy`] without recording an access: the copy synchronizes streams.
     pub(crate) fn copy_unrecorded(&self, to: &CopyOperand, from: &CopyOperand, size: usize) -> driver::Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
@@ -116,14 +116,13 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns the part of a run, from `done` on, that no allocation has.
+    /// Returns the access to the part of a run, from `done` on, that is in no allocation.
     fn past_the_end(&self, run: Run, done: usize, write: bool) -> Access {
         let room = self.find(run.address + done as u64).map_or(0, |found| found.end() - run.address);
         run.access((room as usize).clamp(done, run.bytes - 1), write)
     }
 
-    /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
-    /// one step.
+    /// Atomically replaces the value at `address` by `combine` of it. The value has `width` bytes, four or eight, and is aligned.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> driver::Result {
         let (HostPtr(place), _) = self.locate(&CopyOperand::Device(address), 0, width)?;
         self.note_write(address, width as u64);
@@ -140,7 +139,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Returns where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
+    /// Returns the host memory of the bytes of `end` from `offset` on, and the number of contiguous bytes, at most `size`.
     fn locate(&self, end: &CopyOperand, offset: usize, size: usize) -> driver::Result<(HostPtr, usize)> {
         match end {
             CopyOperand::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),

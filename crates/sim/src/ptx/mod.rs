@@ -1,6 +1,6 @@
 //! The PTX front end: parses text to a typed and resolved [`Module`].
 //!
-//! [`parse`] reads PTX of compilers and of people, resolves every name to an id, and checks the forms of the instructions that the
+//! [`parse`] reads PTX from compilers and hand-written PTX, resolves every name to an id, and checks the forms of the instructions that the
 //! simulator executes. For every input, it takes time and memory proportional to the length of the text: nesting is limited, register
 //! ranges are kept as ranges, and nothing panics.
 //!

@@ -179,7 +179,7 @@ impl Shape {
         [self.width, self.rows(), self.layers()]
     }
 
-    /// Returns the elements, rows and layers of a tile of 64 KiB, as sparse images elsewhere have them.
+    /// Returns the elements, rows and layers of a tile of 64 KiB, in the standard block shape of sparse images.
     fn tile(&self) -> [u32; 3] {
         let is_volume = self.depth != 0 && !self.is_layered();
         match (self.element().unwrap_or(1), is_volume) {

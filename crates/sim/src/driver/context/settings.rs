@@ -1,4 +1,4 @@
-//! Settings of a context without any effect but on themselves.
+//! Settings of a context that are stored and have no other effect.
 
 use curium_sys::{
     CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,

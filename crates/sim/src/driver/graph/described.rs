@@ -190,7 +190,7 @@ impl Content {
         let mut described = CUgraphNodeParams { type_: self.kind(), ..CUgraphNodeParams::default() };
         let union = &mut described.__bindgen_anon_1;
         match self {
-            // As for a kernel without a function: a library does not show its kernels.
+            // As for a kernel without a function: a library does not report its kernels.
             Self::Empty | Self::Library(_) => {}
             Self::Kernel(kernel) => kernel.describe(union),
             Self::Copy(copy) => union.memcpy.copyParams = copy.described,

@@ -1,4 +1,4 @@
-//! A picture of a graph in the DOT language.
+//! Descriptions of graphs in the DOT language.
 
 use std::ffi::c_char;
 use std::fmt::Write as _;

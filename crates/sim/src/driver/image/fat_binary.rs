@@ -42,11 +42,11 @@ struct Entry<'a> {
     payload: &'a [u8],
     /// The length after decompression; 0 if the image is not compressed.
     size: u64,
-    /// The start of the image and how long it is, if it was compressed with others.
+    /// The start and the length of the image, if it was compressed with others.
     part: Option<(u32, u64)>,
 }
 
-/// The devices that an image runs on: the better ones come later.
+/// The devices that an image runs on, in increasing order of preference.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Bound {
     /// Devices of its compute capability and later ones.

@@ -91,7 +91,7 @@ impl Driver {
         }
     }
 
-    /// Returns the order of blocks: as written for seed 0, shuffled for others.
+    /// Returns the order of blocks: ascending for seed 0, shuffled for other seeds.
     fn block_order(&self) -> Schedule {
         match self.config().seed {
             0 => Schedule::InOrder,
@@ -109,7 +109,7 @@ impl Driver {
         passes
     }
 
-    /// Returns the result of a copy or a fill that reported an error.
+    /// Reports the error of a copy or a fill, if any, and returns its code unless the program continues.
     pub(crate) fn judge(&self, fault: Option<Report>) -> Result {
         let Some(fault) = fault.filter(|fault| !self.continues_after(fault)) else { return Ok(()) };
         let code = code_of(&fault);

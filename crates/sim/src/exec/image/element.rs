@@ -37,7 +37,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Returns how a channel is read: the fourth is no color.
+    /// Returns the conversion of a channel. The fourth channel is not a color.
     #[inline(always)]
     pub(super) fn of_channel(self, channel: usize) -> Self {
         Self { is_srgb: self.is_srgb && channel < 3, ..self }
@@ -171,7 +171,7 @@ impl Channel {
         }
     }
 
-    /// Replaces the bits in memory by what registers hold for them, in all lanes.
+    /// Converts the bits in memory to the values of registers, in all lanes.
     #[inline(always)]
     pub(super) fn values(self, row: &mut [u32; LANES], reading: Reading) {
         match self {
@@ -185,7 +185,7 @@ impl Channel {
         }
     }
 
-    /// Returns what a register holds for the bits in memory.
+    /// Converts the bits in memory to the value of a register.
     #[inline]
     fn value(self, bits: u32, reading: Reading) -> u32 {
         let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();

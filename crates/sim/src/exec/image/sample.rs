@@ -140,8 +140,8 @@ impl Texture {
         }
     }
 
-    /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest element, whatever the addressing modes
-    /// are.
+    /// Returns the element with integer coordinates. Beyond the edges, it is zero or the nearest element, regardless of the
+    /// addressing modes.
     fn element_at(
         &self,
         image: &Image,

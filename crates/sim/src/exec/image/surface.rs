@@ -41,8 +41,8 @@ impl Surface {
         Some(image.base + (z * u64::from(image.height) + y) * image.pitch + x)
     }
 
-    /// Returns the addresses of so many bytes for the lanes of a warp, and the lanes that are inside the edges. If accesses are clamped all
-    /// are; the address of the others is that of the nearest place.
+    /// Returns the addresses of `bytes` bytes for the lanes of a warp, and the mask of the lanes inside the edges. The address of a lane
+    /// outside the edges is the nearest one inside. If accesses are clamped, the mask has all lanes.
     #[inline(always)]
     pub(crate) fn places(
         &self,
@@ -58,14 +58,14 @@ impl Surface {
         let dimensions = geometry.dimensions();
         let wanted =
             [at[0], if dimensions >= 2 { at[1] } else { &FIRST }, if dimensions == 3 { at[2] } else { layers }];
-        // Coordinates have 32 bits, so an end beyond them is none.
+        // Coordinates have 32 bits, so the ends are clamped to that range.
         let ends = [width - bytes.cast_signed(), i64::from(image.height) - 1, i64::from(image.depth) - 1]
             .map(|end| end.clamp(-1, i32::MAX.into()) as i32);
         let (rows, pitch) = (u64::from(image.height), image.pitch);
         let (mut addresses, mut outside) = ([0; LANES], [0; LANES]);
         for lane in 0..LANES {
             let [x, y, z] = [wanted[0][lane], wanted[1][lane], wanted[2][lane]].map(u32::cast_signed);
-            // Negative where a coordinate is, or its distance from the end.
+            // Negative if a coordinate, or its distance from the end, is negative.
             outside[lane] = x | y | z | ends[0].wrapping_sub(x) | ends[1].wrapping_sub(y) | ends[2].wrapping_sub(z);
             let inside = |value: i32, end: i32| u64::from(value.min(end).max(0).cast_unsigned());
             let row = inside(z, ends[2]) * rows + inside(y, ends[1]);
@@ -74,7 +74,7 @@ impl Surface {
         (addresses, if clamps { FULL } else { lanes_where(|lane| outside[lane] >= 0) })
     }
 
-    /// Returns what the surface answers to a query.
+    /// Returns a property of the surface.
     pub(crate) fn query(&self, query: Query) -> u32 {
         match query {
             Query::Width => self.image.width,

@@ -11,8 +11,8 @@ use crate::exec::memory::{HostBytes, Word};
 pub(crate) type Texels = [[u32; LANES]; 4];
 
 impl Texture {
-    /// Returns the device addresses of all that [`Texture::sample_together`] may read. `None` if it cannot read the texture: it reads one
-    /// line or plane that does not repeat, all of which has memory, and whose channels are aligned.
+    /// Returns the device addresses that [`Texture::sample_together`] may read, or `None` if it does not support the texture. It supports a
+    /// single line or plane that does not repeat, has memory everywhere, and has aligned channels.
     pub(crate) fn span_read_together(&self, geometry: Geometry) -> Option<std::ops::Range<u64>> {
         let directions = directions(geometry)?;
         let [image] = &self.levels[..] else { return None };

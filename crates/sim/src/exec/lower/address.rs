@@ -275,7 +275,7 @@ impl Lowerer<'_> {
         op
     }
 
-    /// Returns how a load or a store finds the runs of its address register. It keeps them if no other access did.
+    /// Returns the slot of the runs of the address register of a load or a store, which keeps them if no earlier access did.
     fn runs_slot(&mut self, target: Target, align: u64) -> RunsSlot {
         match self.kept_runs.reuse(target, align) {
             RunsSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
@@ -327,9 +327,9 @@ pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
 /// The way in which a load computes its addresses.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// It is of a kernel's parameters, the same in every lane.
+    /// From a kernel's parameters, the same in every lane.
     Uniform,
-    /// By runs that are kept.
+    /// From kept runs.
     Again,
     Anywhere,
 }

@@ -19,7 +19,7 @@ pub(super) struct KeptRuns {
     next: usize,
 }
 
-/// An address register, the space that it is for, and the alignment of accesses, which is the step that runs may have.
+/// An address register with the space and the alignment of its accesses. The step of runs is 0 or that alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kept {
     register: Slot,
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Returns the register of a target. `None` where accesses may be to the thread's own memory, which has no runs.
+    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no runs.
     fn of(target: Target, align: u64) -> Option<Self> {
         let register = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
         let is_for_warps = matches!(target.space, Space::Global | Space::Shared);
@@ -54,7 +54,7 @@ impl KeptRuns {
         RunsSlot::Keep(slot as u8)
     }
 
-    /// Notes that a load or a store uses a slot. Returns `true` if one before has found the memory at the runs.
+    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the runs.
     pub(super) fn place(&mut self, slot: RunsSlot) -> bool {
         match slot {
             RunsSlot::None => false,
@@ -64,7 +64,7 @@ impl KeptRuns {
         }
     }
 
-    /// Begins an instruction. Ends the reuse of all registers if another than the one above it may come before.
+    /// Begins an instruction. Discards all kept runs if a branch may lead to the instruction.
     pub(super) fn enter(&mut self, is_entry: bool) {
         if is_entry {
             self.forget_all();
@@ -83,7 +83,7 @@ impl KeptRuns {
 }
 
 impl Lowerer<'_> {
-    /// Ends the keeping of runs that no other access reuses.
+    /// Removes slots whose runs no later access reuses.
     pub(super) fn drop_unused_runs(&mut self) {
         let mut is_used = [false; KEPT_RUNS];
         for op in self.out.code.iter_mut().rev() {
@@ -95,7 +95,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Ends the reuse of the registers that an instruction may have written.
+    /// Discards the kept runs of registers that an instruction may have written.
     pub(super) fn forget_runs_of_results(&mut self, instruction: &Instruction) {
         each_result(instruction, &mut |register| {
             if self.function.registers[register.0 as usize].vector > 1 {

@@ -69,7 +69,7 @@ pub(crate) fn lower_with_checks(module: &Module, checking: Checking) -> Result<P
         let shared =
             lowerer.place_variables(shared_bases[index]).map_err(|refusal| LowerError::new(function.span, refusal))?;
         let limit = |is: u64, most: u64, what: &str| {
-            let refusal = || Refusal(format!("{is} bytes of {what} are more than {most}"));
+            let refusal = || Refusal(format!("{is} bytes of {what} exceed the maximum of {most}"));
             if is <= most { Ok(()) } else { Err(LowerError::new(function.span, refusal())) }
         };
         if function.kind == FunctionKind::Entry {

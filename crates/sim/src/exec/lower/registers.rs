@@ -88,7 +88,7 @@ fn has_row(register: &Register) -> bool {
     matches!(register.scalar.bits(), 2..=64)
 }
 
-/// Returns whether an instruction can come after another than the one above it.
+/// For each instruction, returns `true` if a branch may lead to it.
 pub(super) fn entries(function: &Function, body: &[Instruction]) -> Vec<bool> {
     let mut entries = vec![false; body.len() + 1];
     let direct = body.iter().flat_map(|instruction| &instruction.operands).filter_map(|operand| match operand {
@@ -151,7 +151,7 @@ pub(super) fn each_result(instruction: &Instruction, visit: &mut impl FnMut(Regi
     }
 }
 
-/// Every register that an instruction names, but for its guard.
+/// Visits every register of an instruction except its guard.
 fn each_register(instruction: &Instruction, visit: &mut impl FnMut(RegisterId)) {
     instruction.operands.iter().for_each(|operand| each_register_of(operand, visit));
 }

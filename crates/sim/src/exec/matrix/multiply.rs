@@ -139,8 +139,8 @@ impl Multiply for Problem<f32> {
 }
 
 impl Problem<f32> {
-    /// Returns what the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A
-    /// and of the others, and in the end a sum with the addend.
+    /// Computes `mma` of 8-bit numbers as the driver compiles it: a product in f16 of the first two of every four elements of A, a product
+    /// of the others, and last the sum with the addend.
     #[inline(always)]
     fn multiply_in_parts<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
@@ -159,7 +159,7 @@ impl Problem<f32> {
         bits.extend(rounded.iter().zip(&self.addend.values).map(total));
     }
 
-    /// Returns what the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
+    /// Computes `mma.m8n8k4` as the driver compiles it: sums in single precision, to which the addend is added last.
     #[inline(always)]
     fn multiply_in_steps(&self, how: Manner, bits: &mut Numbers<u32>) {
         let columns = self.b.columns;
@@ -186,7 +186,7 @@ impl Multiply for Problem<i32> {
 
     #[inline(always)]
     fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<u32>) {
-        // No sum of products leaves 32 bits.
+        // Every sum of products fits in 32 bits.
         let mut sums: Numbers<i32> = smallvec![0; self.addend.values.len()];
         match how.accumulation {
             Accumulation::Sum => self.add(&mut sums, |sum: i32, a, b| sum + a * b),

@@ -76,7 +76,7 @@ pub(crate) fn read<T: Number, const WIDE: bool>(
     let mut numbers = Numbers::new();
     numbers.resize(rows.len() * placed.in_register(), T::default());
     unpack::<T, WIDE>(unit, placed, rows, &mut numbers);
-    // The matrix is the caller's, because one that is returned would be copied.
+    // The caller provides the matrix, because a returned one would be copied.
     matrix.columns = placed.fragment.columns as usize;
     matrix.values.resize(placed.fragment.rows as usize * matrix.columns, T::default());
     let first = (lane * placed.fragment.per_register()) as usize;

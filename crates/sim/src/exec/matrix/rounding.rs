@@ -2,7 +2,7 @@
 //!
 //! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
 //! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
-//! nearest, and a zero is positive. An H100 computes so, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup products of
+//! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup products of
 //! 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
 
 use super::multiply::{Manner, Part, Problem};
@@ -10,7 +10,7 @@ use super::{Element, Numbers, fixed_point};
 use crate::exec::float::canonical;
 use crate::exec::narrow::Half;
 
-/// Exponents below those of all products, zeroes' excepted.
+/// An exponent below those of all nonzero products.
 const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
@@ -93,7 +93,7 @@ impl Rounding {
     }
 }
 
-/// Returns the bits of the nearest f16. The sum with zero has no negative zero.
+/// Returns the bits of the nearest f16. A negative zero becomes a positive one.
 fn half(sum: f64) -> u32 {
     match Half::nearest(sum) as u32 {
         NEGATIVE_ZERO => 0,

@@ -35,7 +35,7 @@ impl Parser<'_> {
         Ok(Operand::Call(Box::new(Call { returns, callee, arguments })))
     }
 
-    /// Parses `(a, b, …)`, and after returns the comma. Without a parenthesis, the list is empty.
+    /// Parses `(a, b, …)`, and the comma that follows returns. Without a parenthesis, the list is empty.
     fn call_list(&mut self, is_returns: bool) -> Result<Box<[Operand]>, Error> {
         let mut operands = Vec::new();
         if !self.accept("(") {
