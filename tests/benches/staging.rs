@@ -21,7 +21,9 @@ struct Sides {
 
 fn main() -> Result<(), Box<dyn Error>> {
     if !uses_cuda() {
-        println!("there is nothing to see on the simulator: CURIUM_TEST_DRIVER=cuda measures on this machine's driver");
+        println!(
+            "times of the simulator are not meaningful; CURIUM_TEST_DRIVER=cuda measures on this machine's driver"
+        );
         return Ok(());
     }
     let stream = Driver::load()?.device(0)?.primary_context()?.stream()?;

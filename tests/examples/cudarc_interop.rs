@@ -1,7 +1,7 @@
 //! cudarc's copies and its cuBLAS on a stream and buffers of Curium, on this machine's driver.
 //!
 //! Both crates use the primary context of the device. Without a cuBLAS library, the matrices are copied and not multiplied.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program says what it did")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program prints its results")]
 
 use std::error::Error;
 use std::ffi::c_int;

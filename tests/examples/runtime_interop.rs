@@ -3,7 +3,7 @@
 //! Each side copies and computes on the other's memory and stream, in the primary context of the device, which the CUDA
 //! runtime uses too. The runtime library is loaded at run time: `--runtime PATH` names it, and with `--allow-missing`
 //! its absence is not an error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program says what it did")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program prints its results")]
 
 use std::error::Error;
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};

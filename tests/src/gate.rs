@@ -37,7 +37,7 @@ impl Gate {
         }
         let state = Arc::new(State::default());
         let data = Arc::into_raw(Arc::clone(&state)).cast_mut().cast::<c_void>();
-        // SAFETY: the stream is live, and `wait` may be called once with the share of the state that `data` stands for.
+        // SAFETY: the stream is live, and `wait` may be called once with the reference to the state in `data`.
         unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(wait), data)) }
             .expect("a host function can be launched");
         Self { state }

@@ -17,7 +17,7 @@ pub fn on_peers(test: impl Fn(&TestDriver, &Context, &Context)) {
         let devices = driver.driver().devices().expect("there are devices");
         let [first, second, ..] = &devices[..] else { return eprintln!("skipped: there is one device only") };
         if !first.can_access_peer(second).expect("devices can be queried") {
-            return eprintln!("skipped: the first two devices do not reach each other");
+            return eprintln!("skipped: the first two devices have no peer access");
         }
         let contexts = [first, second].map(|device| device.primary_context().expect("a device has a primary context"));
         test(driver, &contexts[0], &contexts[1]);

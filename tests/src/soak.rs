@@ -19,7 +19,7 @@ pub struct Soak {
 pub struct Soaked {
     /// Allocations from the cache.
     pub allocations: u64,
-    /// Allocations that failed, as some are meant to.
+    /// Allocations that failed, some of them by design.
     pub refused: u64,
     /// Buffers that were created, written and read back.
     pub buffers: u64,

@@ -57,7 +57,7 @@ pub fn looks_for_races() -> bool {
 /// # Panics
 ///
 /// Panics if the test fails, makes the library [leak memory](Driver::leaked_memory), or leaks an object of its simulator.
-#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
@@ -70,7 +70,7 @@ pub fn on_driver(test: impl FnOnce(&TestDriver)) {
             if !panic.is::<HeldUp>() {
                 resume_unwind(panic);
             }
-            println!("left out: this test holds up work, and launches wait here");
+            println!("skipped: this test blocks work, and launches wait here");
         }
     } else {
         simulate(Config::new(), |driver| driver.expect_no_leak(test));

@@ -20,7 +20,7 @@ fn chapters() -> Vec<String> {
 }
 
 #[test]
-fn every_chapter_is_in_the_summary_and_among_what_is_compiled() {
+fn every_chapter_is_in_the_summary_and_compiled() {
     let (summary, compiled) = (read(&root().join("docs/book/src/SUMMARY.md")), read(&root().join("tests/src/book.rs")));
     for chapter in chapters() {
         assert!(summary.contains(&format!("({chapter})")), "the summary lacks {chapter}");
@@ -128,7 +128,7 @@ fn files_that_the_page_on_safety_names_exist() {
 const FOREIGN: [&str; 7] = ["AnyBitPattern", "NoUninit", "Pod", "Zeroable", "bytemuck", "derive", "mut"];
 
 #[test]
-fn tables_for_those_who_come_from_elsewhere_name_what_there_is() {
+fn migration_tables_name_existing_items() {
     let defined = ["driver", "memory", "nvrtc", "blas", "rand", "fft", "nccl", "curium"]
         .map(|name| root().join("crates").join(name).join("src"));
     let defined = defined.iter().fold(HashSet::new(), |all, folder| defined_below(folder, all));

@@ -17,7 +17,7 @@ fn numbers(count: usize) -> Vec<u32> {
 }
 
 #[test]
-fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
+fn arrays_of_all_shapes_hold_copied_elements() {
     on_driver(|test| {
         let stream = test.stream();
         for shape in [
@@ -33,7 +33,7 @@ fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
             let array = Array::from_slice(&stream, &source, shape, ArrayFlags::empty()).expect("memory suffices");
             assert_eq!((array.len(), array.shape()), (shape.len(), shape));
             assert_eq!(array.to_vec().expect("the array can be read"), source, "{shape}");
-            array.close().expect("the array can end");
+            array.close().expect("the array can be closed");
         }
     });
 }
@@ -161,7 +161,7 @@ fn batch_with_arrays(test: &TestDriver) {
 }
 
 #[test]
-fn array_that_ends_waits_for_its_uses() {
+fn dropped_array_waits_for_its_accesses() {
     on_driver(|test| {
         let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::new_1d(16));
         let array = Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
@@ -221,7 +221,7 @@ fn borrowed_arrays_are_not_destroyed() {
         let part = unsafe { Array::<u32>::from_raw_borrowed(&stream, level.as_raw()) }.expect("the elements are words");
         assert_eq!(part.to_vec().expect("it can be read"), numbers(32));
         drop((borrowed, part));
-        assert_eq!(level.to_vec().expect("nobody ended it"), numbers(32));
+        assert_eq!(level.to_vec().expect("nothing destroyed it"), numbers(32));
 
         // SAFETY: as above.
         let error = unsafe { MipmappedArray::<u8>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
@@ -237,7 +237,7 @@ fn borrowed_arrays_are_not_destroyed() {
 }
 
 #[test]
-fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
+fn invalid_shapes_and_regions_are_errors_before_the_driver_is_called() {
     on_driver(|test| {
         let stream = test.stream();
         let array = Array::<u8>::new(&stream, ArrayShape::new_2d(4, 3), ArrayFlags::empty()).expect("memory suffices");

@@ -41,7 +41,7 @@ fn attribute_has_its_type_and_the_same_value_as_by_its_number() {
 }
 
 #[test]
-fn attributes_that_are_sets_and_choices_are_typed() {
+fn attributes_with_flags_and_enums_are_typed() {
     on_simulator(Config::new(), |test, _| {
         let device = test.device();
         let types = device.attribute(DeviceAttribute::MEMPOOL_SUPPORTED_HANDLE_TYPES).expect("it is known");

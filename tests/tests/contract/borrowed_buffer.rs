@@ -69,7 +69,7 @@ fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
         std::thread::scope(|scope| {
             let dropping = scope.spawn(|| drop(buffer));
             std::thread::sleep(std::time::Duration::from_millis(5));
-            assert!(!has_ended.load(Ordering::Acquire), "the memory went under the device");
+            assert!(!has_ended.load(Ordering::Acquire), "the memory was unmapped while the device used it");
             gate.open();
             dropping.join().expect("dropping does not panic");
         });
@@ -78,7 +78,7 @@ fn owner_of_a_buffer_dropped_while_pending_is_dropped_after_the_work() {
 }
 
 #[test]
-fn owner_comes_back_once_the_work_is_done() {
+fn owner_is_returned_once_the_work_is_done() {
     on_driver(|test| {
         let (mut buffer, has_ended) = buffer(test);
         buffer.as_slice_mut().fill(5).expect("memory can be filled");

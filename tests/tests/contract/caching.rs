@@ -113,7 +113,7 @@ fn memory_freed_on_a_stream_is_for_others_only_once_its_work_is_done() {
 }
 
 #[test]
-fn memory_of_a_stream_that_is_gone_is_used_again() {
+fn memory_of_a_destroyed_stream_is_reused() {
     on_driver(|test| {
         let (resource, other, context) = (caching(test), test.stream(), test.context());
         let bytes = 24 << 20;

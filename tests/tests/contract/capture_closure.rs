@@ -94,7 +94,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             assert!(stream.is_finished().is_ok() && event.is_finished().is_ok(), "a query enqueues nothing");
             std::thread::scope(|threads| {
                 let other = threads.spawn(|| launch(&double, &stream, &mut x).and_then(|()| stream.synchronize()));
-                other.join().expect("the thread ends").expect("another thread goes on as it likes");
+                other.join().expect("the thread ends").expect("other threads are not restricted");
             });
             launch(&double, &scope.fork()?, &mut x)
         });
@@ -122,7 +122,7 @@ fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
 }
 
 #[test]
-fn thread_is_free_again_when_the_closure_has_failed_or_panicked() {
+fn thread_is_unrestricted_when_the_closure_has_failed_or_panicked() {
     on_driver(|test| {
         let (context, stream, double) = (test.context(), test.stream(), double(test));
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32; LEN]).expect("memory suffices");

@@ -78,8 +78,8 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
         let clone = clone.expect("the work was called");
         assert!(!clone.is_capturing().expect("the stream is live"));
         let event = Event::new(&context, EventFlags::empty()).expect("an event can be created");
-        clone.wait_event(&event).expect("it is a plain stream by now");
-        fill.launch(&clone, config(), (&mut x, 9, LEN as u32)).expect("it is a plain stream by now");
+        clone.wait_event(&event).expect("the capture has ended");
+        fill.launch(&clone, config(), (&mut x, 9, LEN as u32)).expect("the capture has ended");
         clone.synchronize().expect("the work runs");
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             Graph::capture(&context, |scope| -> Result<(), Error> {
@@ -132,7 +132,7 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing has ended the capture");
         executable.launch(&stream).expect("it can be launched");
         assert_eq!(values(&x), [5; LEN]);
-        inside.record(&stream).expect("the event is one in time again");
+        inside.record(&stream).expect("the event is recorded outside a capture");
         inside.synchronize().expect("the stream is idle");
     });
 }

@@ -75,7 +75,7 @@ fn write_past_an_allocation_names_kernel_thread_line_and_the_distance() {
 }
 
 #[test]
-fn read_of_freed_memory_says_that_it_was_freed() {
+fn read_of_freed_memory_is_reported_as_such() {
     on_simulator(checking(), |test, simulator| {
         let stream = test.stream();
         let freed = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
@@ -156,7 +156,7 @@ fn exchange_in_warp(config: Config, between: &str) -> Vec<Report> {
 }
 
 #[test]
-fn race_within_a_warp_is_found_unless_its_threads_do_something_together_in_between() {
+fn race_within_a_warp_is_found_unless_the_warp_synchronizes_in_between() {
     if uses_cuda() {
         return;
     }

@@ -41,7 +41,7 @@ fn pinned_buffer_comes_back_from_an_upload_and_a_download() {
 }
 
 #[test]
-fn copy_under_way_does_not_hold_up_the_host_and_its_drop_waits() {
+fn pending_copy_does_not_block_the_host_and_its_drop_waits() {
     on_driver(|test| {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
@@ -59,7 +59,7 @@ fn copy_under_way_does_not_hold_up_the_host_and_its_drop_waits() {
 }
 
 #[test]
-fn copy_under_way_can_be_awaited() {
+fn pending_copy_can_be_awaited() {
     on_driver(|test| {
         let stream = test.stream();
         let source = buffer(&stream, 8);
@@ -333,7 +333,7 @@ fn grid_beyond_the_limit_is_an_error_with_the_sizes() {
 fn with_two_devices(test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2])) {
     on_simulator(Config::new().with_devices(2), |driver, simulator| {
         let stream = |ordinal| driver.driver().device(ordinal).and_then(|device| device.primary_context()?.stream());
-        test(driver, simulator, [0, 1].map(|ordinal| stream(ordinal).expect("the device gives a stream")));
+        test(driver, simulator, [0, 1].map(|ordinal| stream(ordinal).expect("a stream can be created")));
     });
 }
 
@@ -359,13 +359,13 @@ fn copy_between_devices_enables_access_and_copies() {
 }
 
 #[test]
-fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
+fn copy_between_devices_without_peer_access_goes_through_the_host() {
     with_two_devices(|_, simulator, [first, second]| {
         simulator.inject(
             Fault::on(Function::cuCtxEnablePeerAccess).always().returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
         );
         let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
-        target.copy_from_device(&source).expect("the copy goes over the host");
+        target.copy_from_device(&source).expect("the copy goes through the host");
         assert_eq!(values(&target), [3; LEN]);
     });
 }

@@ -78,13 +78,13 @@ fn context_is_created_by_the_best_function_of_the_driver() {
 }
 
 #[test]
-fn context_that_cannot_be_confined_is_refused() {
+fn context_that_cannot_be_limited_is_refused() {
     for version in [CudaVersion::new(13, 0), CudaVersion::new(11, 8)] {
         on_simulator(Config::new().with_driver_version(version), |test, simulator| {
             let options = ContextOptions::new().with_multiprocessors(16);
             let error = test.device().create_context(options).expect_err("there is no multi-process service");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
-            assert_eq!(simulator.calls(Function::cuCtxCreate_v2), 0, "a context without the wish would be a lie");
+            assert_eq!(simulator.calls(Function::cuCtxCreate_v2), 0, "the requested limit is not ignored");
         });
     }
 }
@@ -167,7 +167,7 @@ fn settings_of_a_context_are_read_and_set() {
 
         context.set_shared_memory_config(SharedMemoryConfig::EightByteBanks).expect("it can be set");
         let banks = context.shared_memory_config().expect("it can be read");
-        assert_eq!(banks, SharedMemoryConfig::FourByteBanks, "devices of today have no choice");
+        assert_eq!(banks, SharedMemoryConfig::FourByteBanks, "current devices have a fixed width");
         context.set_shared_memory_config(SharedMemoryConfig::Unknown(99)).expect_err("there is no such width");
 
         context.reset_persisting_l2().expect("the cache can be reset");
@@ -286,7 +286,7 @@ fn handle_that_is_no_context_is_refused() {
 }
 
 #[test]
-fn wishes_that_exclude_each_other_are_refused_before_the_driver_is_called() {
+fn options_that_exclude_each_other_are_refused_before_the_driver_is_called() {
     on_simulator(Config::new(), |test, simulator| {
         let queue = curium_driver::GraphicsQueue::Vulkan(std::ptr::without_provenance_mut(8));
         // SAFETY: the driver rejects the options before it dereferences the pointer.
@@ -338,7 +338,7 @@ pub(crate) mod operations {
             made(unsafe { Context::from_raw(&fixture.driver, raw) }?)
         }),
         ("Context::into_raw", |fixture| {
-            let raw = fixture.device.create_context(ContextOptions::new())?.into_raw().expect("nobody else has it");
+            let raw = fixture.device.create_context(ContextOptions::new())?.into_raw().expect("nothing else owns it");
             // SAFETY: `into_raw` released ownership of the context, and it has no other owner.
             let taken = unsafe { Context::from_raw(&fixture.driver, raw) };
             if taken.is_err() {

@@ -14,7 +14,7 @@ fn name_of_a_simulated_device_identifies_it() {
 }
 
 #[test]
-fn device_has_a_uuid_and_a_place_on_the_bus() {
+fn device_has_a_uuid_and_a_pci_bus_id() {
     on_driver(|test| {
         assert_ne!(test.device().uuid().expect("a device has a UUID"), [0; 16]);
         let place = test.device().pci_bus_id().expect("a device has a place on the bus");

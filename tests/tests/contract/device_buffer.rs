@@ -49,7 +49,7 @@ fn fresh_memory_is_not_zero() {
     on_simulator(Config::new(), |test, _| {
         let buffer = DeviceBuffer::<u64>::uninit(&test.stream(), 64).expect("memory suffices");
         let bytes = buffer.to_vec().expect("the buffer can be read");
-        assert!(bytes.iter().any(|word| *word != 0), "the simulator hides reads of memory that nobody wrote");
+        assert!(bytes.iter().any(|word| *word != 0), "uninitialized memory does not read as zeros");
     });
 }
 

@@ -6,7 +6,7 @@ use curium_sys::{CUarray_format, CUresult};
 use curium_tests::{on_driver, on_simulator, uses_cuda};
 
 #[test]
-fn every_device_is_found_by_its_place_and_its_uuid() {
+fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
     let check = |driver: &curium_driver::Driver| {
         for device in driver.devices().expect("there are devices") {
             let place = device.pci_bus_id().expect("a device has a place on the bus");

@@ -271,7 +271,7 @@ fn vector_on_a_device_without_access_is_an_error() {
         vector.resize(1000, 1).expect("memory suffices");
         let config = LaunchConfig::for_elements(1000);
         // SAFETY: `fill` writes exactly the words of the vector.
-        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("nobody let it in");
+        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("access is not enabled");
         assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
         vector.enable_access(second.device()).expect("the devices reach each other");
         vector.enable_access(second.device()).expect("it has access already");

@@ -189,7 +189,7 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
         });
         assert!(keys.iter().all(|key| found(key).is_some_and(|entry| is_whole(&entry))), "both were written before");
     }
-    scratch.0.put(&keys[0], b"the next").expect("nobody holds anything");
+    scratch.0.put(&keys[0], b"the next").expect("no lock is held");
     assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
 }
 

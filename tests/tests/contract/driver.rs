@@ -86,11 +86,11 @@ fn driver_without_device_fails_to_open_with_a_hint() {
 }
 
 #[test]
-fn driver_that_fails_to_initialise_is_an_error() {
+fn driver_that_fails_to_initialize_is_an_error() {
     for function in [Function::cuInit, Function::cuDriverGetVersion] {
         let plan = FaultPlan::new().with(Fault::on(function).always().returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be created");
-        let error = simulator.driver::<Driver>().expect_err("initialising fails");
+        let error = simulator.driver::<Driver>().expect_err("initializing fails");
         assert_eq!((error.function(), error.class()), (Some(function), ErrorClass::System));
     }
 }

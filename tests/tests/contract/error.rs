@@ -28,12 +28,12 @@ fn error_names_call_code_and_sentence() {
 }
 
 #[test]
-fn debug_is_the_text_with_advice_on_lines_of_its_own() {
+fn debug_is_the_text_with_hints_on_separate_lines() {
     on_simulator(Config::new(), |test, simulator| {
         let error = failed(test, simulator, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.0);
         let (text, debug) = (error.to_string(), format!("{error:?}"));
-        let hint = error.hint().expect("there is advice for this code");
-        let problem = text.strip_suffix(&format!("; {hint}")).expect("the text ends with the advice");
+        let hint = error.hint().expect("there is a hint for this code");
+        let problem = text.strip_suffix(&format!("; {hint}")).expect("the text ends with the hint");
         assert_eq!(debug, format!("{problem}\n  hint: {hint}"));
         let refused = DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");
         assert_eq!(format!("{refused:?}"), refused.to_string());

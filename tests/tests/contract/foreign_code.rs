@@ -87,12 +87,12 @@ pub(crate) mod operations {
             made(unsafe { Kernel::<Untyped>::from_raw_function(&fixture.context, function.as_raw()) }?)
         }),
         ("Library::into_raw", |fixture| {
-            let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw().expect("nobody else has it");
+            let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw().expect("nothing else owns it");
             // SAFETY: `into_raw` released ownership of the library, and it has no other owner.
             made(unsafe { Library::from_raw(&fixture.driver, raw) })
         }),
         ("Module::into_raw", |fixture| {
-            let raw = Module::from_ptx(&fixture.context, kernels::FILL)?.into_raw().expect("nobody else has it");
+            let raw = Module::from_ptx(&fixture.context, kernels::FILL)?.into_raw().expect("nothing else owns it");
             // SAFETY: `into_raw` released ownership of the module, and it has no other owner.
             made(unsafe { Module::from_raw(&fixture.context, raw) })
         }),

@@ -167,7 +167,7 @@ fn raw_handles_go_out_and_come_back() {
         let mut graph = graph(test);
         let node = graph.add_empty(&[]).expect("the node can be added");
         let raw = graph.as_raw_node(node).expect("the node is there");
-        let handle = graph.into_raw().expect("nobody else has the graph");
+        let handle = graph.into_raw().expect("the graph has no other owner");
         // SAFETY: the graph has no other owner.
         let mut graph = unsafe { Graph::from_raw(&test.context(), handle) };
         assert_eq!(graph.as_raw().expect("the graph is there"), handle);

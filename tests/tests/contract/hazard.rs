@@ -106,7 +106,7 @@ fn writer_waits_for_an_earlier_reader_though_a_later_one_is_done() {
         let gate = Gate::on(&early);
         copy(&early, &mut first, &source).expect("the buffer can be copied");
         copy(&late, &mut second, &source).expect("the buffer can be copied");
-        late.synchronize().expect("the late reader is held up by nobody");
+        late.synchronize().expect("the late reader waits for no other stream");
         fill(&writer, &mut source, 2).expect("the buffer can be filled");
         assert!(is_held_up(&writer), "the early reader was forgotten");
         gate.open();
@@ -144,7 +144,7 @@ fn readers_do_not_wait_for_each_other() {
         let gate = Gate::on(&slow);
         copy(&slow, &mut first, &source).expect("the buffer can be copied");
         copy(&quick, &mut second, &source).expect("the buffer can be copied");
-        quick.synchronize().expect("the quick reader is held up by nobody");
+        quick.synchronize().expect("the quick reader waits for no other stream");
         assert!(is_held_up(&slow));
         gate.open();
         slow.synchronize().expect("the stream works");

@@ -43,7 +43,7 @@ fn choice_of_waiting_on_an_older_driver_is_an_error_that_drops_the_function() {
         let error = stream.launch_host_function_with(HostFunctionWait::Spin, move || drop(sender));
         let error = error.map(drop).expect_err("the driver is too old").to_string();
         assert!(error.contains("cuLaunchHostFunc_v2 needs a driver for CUDA 13.1"), "{error}");
-        assert!(receiver.recv().is_err(), "nobody will send");
+        assert!(receiver.recv().is_err(), "the sender is dropped");
     });
 }
 

@@ -125,16 +125,16 @@ fn host_sees_memory_that_a_graph_uses_only_while_the_graph_cannot_be_launched() 
         let mut unified = UnifiedBuffer::from_slice(&own, &[2_u32; LEN]).expect("memory suffices");
         let mut reader = captured(test, |scope| unified.as_slice_mut().copy_from_device_on(scope, &mapped));
         assert_eq!(mapped.host_view().expect("the graph only reads it")[..], [1; LEN]);
-        reader.launch(&own).expect("nobody looks");
+        reader.launch(&own).expect("no view exists");
         {
-            let view = unified.host_view().expect("nobody else has a view");
+            let view = unified.host_view().expect("no other view exists");
             assert_eq!(*view, [1; LEN]);
             let error = reader.launch(&own).expect_err("the host looks at what it writes");
             assert!(error.function().is_none() && error.to_string().contains("view"), "{error}");
         }
-        mapped.host_view_mut().expect("nobody else has a view").fill(6);
+        mapped.host_view_mut().expect("no other view exists").fill(6);
         reader.launch(&own).expect("the view is gone");
-        assert_eq!(*unified.host_view().expect("nobody else has a view"), [6; LEN]);
+        assert_eq!(*unified.host_view().expect("no other view exists"), [6; LEN]);
         drop(reader);
         mapped.host_view_mut().expect("no graph uses it any more").fill(7);
         assert_eq!(unified.host_view().expect("no graph uses it any more")[..], [6; LEN]);
@@ -185,7 +185,7 @@ fn leased_buffer_cannot_become_raw_parts_while_the_graph_exists() {
         let (x, error) = x.into_raw().expect_err("a graph uses the memory").into_parts();
         assert!(error.function().is_none(), "{error}");
         drop(graph);
-        let (pointer, resource) = x.into_raw().expect("nobody else uses it");
+        let (pointer, resource) = x.into_raw().expect("nothing else uses it");
         // SAFETY: the memory is that of the buffer, and no work uses it.
         drop(unsafe { DeviceBuffer::<u32>::from_raw(&own, pointer, LEN, resource) }.expect("it is a buffer"));
     });

@@ -53,7 +53,7 @@ fn stream_waits_for_an_event_as_it_was_recorded_then() {
         second.wait_event(&event).expect("a stream can wait");
         let gate = Gate::on(&first);
         event.record(&first).expect("an event can be recorded again");
-        second.synchronize().expect("the later record holds up nobody who waited before");
+        second.synchronize().expect("a later record does not affect earlier waits");
         gate.open();
     });
 }

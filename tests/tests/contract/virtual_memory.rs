@@ -68,7 +68,7 @@ fn options_of_memory_are_returned_by_the_driver() {
         let memory = PhysicalMemory::with_options(test.driver(), granularity(test), &options).expect("memory suffices");
         let told = memory.options().expect("the memory has options");
         assert_eq!((told.location, told.handle_types), (MemoryLocation::from(&device), options.handle_types));
-        memory.close().expect("nobody else owns the memory");
+        memory.close().expect("the memory has no other owner");
     });
 }
 
@@ -80,7 +80,7 @@ fn access_is_none_until_it_is_granted() {
         let memory = PhysicalMemory::new(&device, bytes).expect("memory suffices");
         let mapping = range.map(0, &memory).expect("the range is free");
         assert_eq!(mapping.access(&device).expect("the device exists"), MemoryAccess::None);
-        assert_eq!(fill(test, &mapping, 1).expect_err("nobody may use it").code(), INVALID);
+        assert_eq!(fill(test, &mapping, 1).expect_err("no device has access").code(), INVALID);
         mapping.set_access(&device, MemoryAccess::ReadWrite).expect("a device may use its own memory");
         assert_eq!(mapping.access(&device).expect("the device exists"), MemoryAccess::ReadWrite);
         fill(test, &mapping, 1).expect("the device may use it now");
@@ -175,7 +175,7 @@ fn close_unmaps_the_remaining_memory() {
             range.close().expect("nothing is mapped");
         });
         test.assert_calls(Function::cuMemRelease, 1, || {
-            memory.close().expect("nobody else owns the memory");
+            memory.close().expect("the memory has no other owner");
         });
     });
 }

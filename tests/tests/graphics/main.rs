@@ -19,7 +19,7 @@ mod vulkan;
 use curium_tests::{TestDriver, on_driver, uses_cuda};
 
 /// Runs a test on this machine's driver with the interface that `open` opens.
-#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
 fn on_hardware<I>(open: impl FnOnce(&TestDriver) -> Result<I, String>, test: impl FnOnce(&TestDriver, &I)) {
     if !uses_cuda() {
         return;

@@ -21,10 +21,10 @@ fn captured_stream_does_not_wait_for_work_from_outside_that_is_not_done() {
     notes.set_busy(true);
     let error = accesses.before_read(&mut guard(&reader)).expect_err("the wait would break the capture");
     assert!(error.function().is_none() && error.to_string().contains("from outside of the capture"), "{error}");
-    assert_eq!(notes.take_waits().0, [], "nobody was made to wait");
+    assert_eq!(notes.take_waits().0, [], "no stream waits");
     notes.set_busy(false);
     accesses.before_read(&mut guard(&reader)).expect("the work is done");
-    assert_eq!(notes.take_waits().0, [], "nobody need wait");
+    assert_eq!(notes.take_waits().0, [], "no stream needs to wait");
     accesses.before_read(&mut guard(&reader)).expect("the work is done");
     assert_eq!(notes.take_waits(), (vec![], 0), "the work is known to be done");
 }

@@ -64,7 +64,7 @@ fn followed(program: &Path, simulator: &Path, folder: &Path) -> Vec<&'static str
 const TEST: &str = "privileges::set_uid_program_follows_no_variable_that_names_code_or_files";
 
 #[test]
-#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+#[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
 fn set_uid_program_follows_no_variable_that_names_code_or_files() {
     if let Some(simulator) = std::env::var_os(CHILD) {
         return follow_everything(Path::new(&simulator));

@@ -94,12 +94,12 @@ mod tests {
     #[test]
     fn second_lock_of_a_thread_is_an_error_that_names_the_operation() {
         let lock = Exclusive::new(1);
-        let held = lock.acquire("first").expect("nobody holds the lock");
+        let held = lock.acquire("first").expect("the lock is free");
         let error = lock.acquire("second").expect_err("this thread holds the lock").to_string();
         assert!(error.contains("second") && error.contains("re-entrant"), "{error}");
         drop(held);
-        *lock.acquire("third").expect("nobody holds the lock") = 2;
-        assert_eq!(*lock.acquire("fourth").expect("nobody holds the lock"), 2);
+        *lock.acquire("third").expect("the lock is free") = 2;
+        assert_eq!(*lock.acquire("fourth").expect("the lock is free"), 2);
     }
 
     #[test]
@@ -111,6 +111,6 @@ mod tests {
                     .spawn(|| (0..100).for_each(|_| *lock.acquire("add").expect("another thread holds the lock") += 1));
             }
         });
-        assert_eq!(*lock.acquire("read").expect("nobody holds the lock"), 200);
+        assert_eq!(*lock.acquire("read").expect("the lock is free"), 200);
     }
 }

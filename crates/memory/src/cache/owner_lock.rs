@@ -170,7 +170,7 @@ mod tests {
     fn value_has_one_user_at_a_time() {
         let lock = OwnerLock::new(1);
         // SAFETY: this thread is the owner, and has no other use.
-        let mut owned = unsafe { lock.own() }.expect("nobody claims it");
+        let mut owned = unsafe { lock.own() }.expect("no other thread claims it");
         *owned = 2;
         let has_claimed = AtomicBool::new(false);
         thread::scope(|scope| {

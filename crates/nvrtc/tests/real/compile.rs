@@ -213,7 +213,7 @@ fn cancelled_compilation_is_the_error_cancelled() {
         assert!(matches!(result, Err(Error::Cancelled { .. })), "{result:?}");
         assert!(asked.load(Ordering::Relaxed) > 0);
         let result = nvrtc.compile_unless(&|| count(false), &program(EMPTY), &CompileOptions::new());
-        result.expect("nobody cancelled it").ptx().expect("PTX is there");
+        result.expect("it is not canceled").ptx().expect("PTX is there");
     });
 }
 

@@ -319,7 +319,7 @@ pub(crate) mod tests {
             if let Some(watched) = &self.watched {
                 watched.launches.fetch_add(1, Ordering::Relaxed);
                 let accessor = watched.races.next_launch(watched.launches.load(Ordering::Relaxed));
-                *watched.accessor.lock().expect("nobody panics") = Some(accessor);
+                *watched.accessor.lock().expect("no thread panics") = Some(accessor);
             }
         }
 
@@ -370,7 +370,7 @@ pub(crate) mod tests {
 
         fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
             let Watched { marks, accessor, .. } = self.watched.as_ref()?;
-            let accessor = accessor.lock().expect("nobody panics").clone()?;
+            let accessor = accessor.lock().expect("no thread panics").clone()?;
             Some(Box::new(LaunchWatch::new(accessor, |_| Some((self.base, self.size, Some(Arc::clone(marks)))))))
         }
 

@@ -29,7 +29,7 @@ fn set_current_replaces_the_top_create_pushes_and_destroy_pops() {
         assert_eq!(current(driver), second);
         assert_eq!(set_current(driver, first), OK);
         assert_eq!(returned!(driver, cuCtxPopCurrent_v2(&raw mut popped)), OK);
-        assert_eq!((popped, current(driver)), (first, first), "the second has made way for the first");
+        assert_eq!((popped, current(driver)), (first, first), "the first is current again");
         assert_eq!(returned!(driver, cuCtxDestroy_v2(second)), OK);
         assert_eq!(current(driver), first);
         assert_eq!(returned!(driver, cuCtxDestroy_v2(first)), OK);
@@ -121,7 +121,7 @@ fn primary_context_ends_with_its_last_release_and_is_revived_by_the_next_retenti
 }
 
 #[test]
-fn context_destroyed_elsewhere_stays_current_and_is_of_no_use() {
+fn context_destroyed_elsewhere_stays_current_and_is_unusable() {
     on_driver(|test| {
         let (driver, context) = (test.driver(), CreatedContext::new(&test.device()));
         let raw = context.as_raw().expose_provenance();
@@ -145,8 +145,8 @@ fn context_destroyed_elsewhere_stays_current_and_is_of_no_use() {
 }
 
 #[test]
-fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
-    let name = "behavior::context::objects_of_a_destroyed_context_are_refused_each_in_its_way";
+fn objects_of_a_destroyed_context_are_refused_each_with_its_code() {
+    let name = "behavior::context::objects_of_a_destroyed_context_are_refused_each_with_its_code";
     in_own_process(name, || {
         on_driver(|test| {
             let stream = test.stream();
@@ -197,7 +197,6 @@ fn stream_of_another_context_is_waited_for_and_its_events_have_no_time_here() {
 
 /// Only the return codes are checked: a real driver executes the fill later, in a context that may not have access to
 /// the memory, which corrupts the context and thus the process.
-/// context and with it the process.
 #[test]
 fn memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted() {
     let name = "behavior::context::memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted";

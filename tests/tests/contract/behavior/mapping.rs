@@ -17,7 +17,7 @@ pub(super) fn location(test: &TestDriver) -> CUmemLocation {
 }
 
 #[test]
-fn memory_is_made_and_mapped_in_steps_once_and_ends_as_a_whole() {
+fn memory_is_created_mapped_and_unmapped_as_a_whole() {
     on_driver(|test| {
         let properties = CUmemAllocationProp {
             type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -38,7 +38,7 @@ fn memory_is_made_and_mapped_in_steps_once_and_ends_as_a_whole() {
             assert_eq!(returned!(driver, cuMemAddressReserve(&raw mut address, 2 * step, 0, 0, 0)), OK);
             assert_eq!(returned!(driver, cuMemMap(address, 2 * step, 0, handle, 0)), OK);
             assert_eq!(returned!(driver, cuMemMap(address, 2 * step, 0, handle, 0)), INVALID_VALUE, "a second time");
-            assert_eq!(returned!(driver, cuMemsetD8_v2(address, 1, 64)), INVALID_VALUE, "nobody has access");
+            assert_eq!(returned!(driver, cuMemsetD8_v2(address, 1, 64)), INVALID_VALUE, "no device has access");
             assert_eq!(returned!(driver, cuMemSetAccess(address, 2 * step, &raw const access, 1)), OK);
             assert_eq!(returned!(driver, cuMemRelease(handle)), OK, "it stays mapped");
             assert_eq!(returned!(driver, cuMemsetD8_v2(address, 1, 2 * step)), OK);

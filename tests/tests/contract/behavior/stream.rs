@@ -180,7 +180,7 @@ fn default_streams_have_one_number_and_are_not_destroyed() {
 }
 
 #[test]
-fn priority_is_clamped_in_silence_and_unknown_flags_are_refused() {
+fn priority_is_clamped_without_an_error_and_unknown_flags_are_refused() {
     on_driver(|test| {
         in_context(test, |driver| {
             let (mut least, mut greatest) = (1, 1);

@@ -168,7 +168,7 @@ fn vector_loads_of_misaligned_matrices_are_refused() {
 }
 
 #[test]
-fn library_before_12_5_has_no_groups_and_the_error_says_so() {
+fn library_before_12_5_has_no_groups_and_the_error_names_the_version() {
     on_simulator(Config::new(), |test, _| {
         let lacking = BTreeSet::from(["cublasGemmGroupedBatchedEx", "cublasGemmGroupedBatchedEx_64"]);
         let mut blas = Blas::new(&without(&lacking), &test.stream()).expect("a handle can be created");

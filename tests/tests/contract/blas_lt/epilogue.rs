@@ -1,4 +1,4 @@
-//! Epilogues compute what a reference does, and their gradients are those of the reference.
+//! Epilogues and their gradients agree with a reference.
 
 use curium_blas::lt::{Epilogue, Matmul, MatmulPlan, Operands, PlanOptions};
 use curium_blas::{Error, Order};

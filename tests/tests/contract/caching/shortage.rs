@@ -9,7 +9,7 @@ use super::block::Block;
 use super::caching;
 
 #[test]
-fn memory_is_short_only_when_there_is_none() {
+fn allocation_fails_only_when_memory_is_exhausted() {
     on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
         let (resource, stream) = (caching(test), test.stream());
         let first = Block::new(&resource, &stream, 20 << 20);

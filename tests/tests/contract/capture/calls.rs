@@ -34,7 +34,7 @@ fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
 }
 
 #[test]
-fn calls_that_wait_or_change_memory_and_code_lose_a_global_capture() {
+fn calls_that_wait_or_change_memory_and_code_invalidate_a_global_capture() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let unrelated = Event::new(&test.context(), EventFlags::empty()).expect("an event can be created");
@@ -89,7 +89,7 @@ fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
 }
 
 #[test]
-fn calls_that_make_and_ask_leave_a_global_capture_alone_and_a_stream_ordered_allocation_is_its_node() {
+fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_allocation_is_its_node() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");

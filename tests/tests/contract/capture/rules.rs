@@ -86,7 +86,7 @@ fn legacy_stream_cannot_capture_and_its_work_ends_the_captures_of_blocking_strea
 }
 
 #[test]
-fn waiting_for_a_capture_or_asking_it_loses_it_in_every_mode() {
+fn waiting_for_a_capture_or_querying_it_invalidates_it_in_every_mode() {
     on_driver(|test| {
         let (stream, recorded) = (test.stream(), event(test));
         let raw = stream.as_raw();
@@ -108,7 +108,7 @@ fn waiting_for_a_capture_or_asking_it_loses_it_in_every_mode() {
         assert_eq!(
             code(asked),
             Some(CUresult::CUDA_ERROR_INVALID_VALUE),
-            "the last record was in a capture that was lost"
+            "the last record was in an invalidated capture"
         );
         record(&recorded, &stream).expect("an event can be recorded");
         recorded.synchronize().expect("an event recorded outside of captures can be synchronized");
@@ -116,7 +116,7 @@ fn waiting_for_a_capture_or_asking_it_loses_it_in_every_mode() {
 }
 
 #[test]
-fn work_that_cannot_be_a_node_loses_the_capture() {
+fn work_that_cannot_be_a_node_invalidates_the_capture() {
     on_driver(|test| {
         let stream = test.stream();
         assert_offence(&stream, Mode::CU_STREAM_CAPTURE_MODE_RELAXED, UNSUPPORTED, || {
@@ -129,7 +129,7 @@ fn work_that_cannot_be_a_node_loses_the_capture() {
 }
 
 #[test]
-fn lost_capture_refuses_work() {
+fn invalidated_capture_refuses_work() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -172,7 +172,7 @@ fn wait_for_work_outside_the_capture_invalidates_it() {
 }
 
 #[test]
-fn wait_of_one_capture_for_another_loses_both() {
+fn wait_of_one_capture_for_another_invalidates_both() {
     on_driver(|test| {
         let (first, second, recorded) = (test.stream(), test.stream(), event(test));
         let mode = Mode::CU_STREAM_CAPTURE_MODE_RELAXED;

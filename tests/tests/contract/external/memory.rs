@@ -38,7 +38,7 @@ fn imported_memory_is_the_memory_of_its_descriptor_and_outlives_it() {
         unsafe { call!(driver, cuMemcpyDtoHAsync_v2(target, address, 8, stream.as_raw())) }.expect("it can be read");
         stream.synchronize().expect("the stream works");
         assert_eq!(seen, [3, 3, 3, 3, 9, 9, 9, 9]);
-        buffer.close().expect("nobody uses it");
+        buffer.close().expect("nothing uses it");
         imported.close().expect("no buffer is left in it");
     });
 }

@@ -91,7 +91,7 @@ fn raw_plans_are_taken_over() {
             Ok([created, made])
         });
         assert_eq!(made.expect("it can be current"), [cufftResult::CUFFT_SUCCESS; 2]);
-        // SAFETY: the plan has this shape, and nobody else uses it.
+        // SAFETY: the plan has this shape, and nothing else uses it.
         let plan = unsafe { Plan::<Complex64, Complex64>::from_raw(&library, raw, &stream, &Shape::new([4])) };
         let mut plan = plan.expect("the stream can be set");
         assert_eq!((plan.as_raw(), plan.workspace_bytes()), (raw, 0));

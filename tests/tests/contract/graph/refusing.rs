@@ -108,7 +108,7 @@ fn graph_within_a_node_is_gone_with_the_node() {
         let (parent, error) = parent.close().expect_err("a handle of its part is there").into_parts();
         assert!(error.to_string().contains("still exists"), "{error}");
         drop(inner);
-        parent.close().expect("nobody else has it");
+        parent.close().expect("nothing else owns it");
     });
 }
 

@@ -249,7 +249,7 @@ fn slice_that_is_copied_in_a_capture_is_kept_as_it_was() {
                 let mut scratch = DeviceBuffer::from_slice(scope, &source)?;
                 scratch.slice_mut(..2)?.copy_from_slice(&[50, 51])?;
                 result.as_slice_mut().copy_from_device_on(scope, &scratch)?;
-                let error = scratch.to_vec().expect_err("nobody can wait for it");
+                let error = scratch.to_vec().expect_err("its work cannot be waited for");
                 assert!(error.function().is_none() && error.to_string().contains("captured"), "{error}");
                 Ok(())
             });

@@ -120,7 +120,7 @@ fn raw_generators_are_taken_over() {
         // SAFETY: `raw` is valid for writes, and the context is current.
         let created = test.context().entered(|_| Ok(unsafe { create(&raw mut raw, kind) })).expect("it can be current");
         assert_eq!(created, curium_rand::sys::curandStatus_t::CURAND_STATUS_SUCCESS);
-        // SAFETY: the generator was created with this algorithm, and nobody else uses it.
+        // SAFETY: the generator was created with this algorithm, and nothing else uses it.
         let generator = unsafe { Generator::<Philox4x32>::from_raw(&library, raw, &stream, 1) };
         let mut generator = generator.expect("the stream can be set");
         assert_eq!(generator.as_raw(), raw);

@@ -89,7 +89,7 @@ impl Outcome {
     }
 
     /// Prints the skipped forms.
-    #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+    #[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
     fn report(&self) {
         let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) else {
             self.left_out.iter().for_each(|line| println!("left out: {line}"));

@@ -157,7 +157,7 @@ WRONG:
     bench.host.continued_after = Some(Mutex::default());
     let expected: Vec<u32> = (0..96).map(|thread| u32::from(thread != 40)).collect();
     assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
     let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
     assert_eq!((fault.kind, fault.thread), (ReportKind::IllegalAddress, [40, 0, 0]));
 }
@@ -185,8 +185,8 @@ fn continued_launch_loses_threads_in_functions_and_counts_each_faulting_warp() {
     );
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(2, 96).expect("the launch goes on");
-    assert_eq!(bench.memory.read::<u32>(0, 1), [0], "nobody came back");
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
+    assert_eq!(bench.memory.read::<u32>(0, 1), [0], "no thread continued");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
     assert_eq!(faults.len(), 6);
     assert!(faults.iter().all(|fault| &*fault.function == "wrong"), "{faults:?}");
 }

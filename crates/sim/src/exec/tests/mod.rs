@@ -76,25 +76,28 @@ pub(super) struct Host {
 impl Host {
     /// Returns the output so far.
     pub(super) fn printed(&self) -> String {
-        String::from_utf8_lossy(&self.printed.lock().expect("nobody panics")).into_owned()
+        String::from_utf8_lossy(&self.printed.lock().expect("no thread panics")).into_owned()
     }
 }
 
 impl Runtime for Host {
     fn print(&self, text: &[u8]) {
-        self.printed.lock().expect("nobody panics").extend_from_slice(text);
+        self.printed.lock().expect("no thread panics").extend_from_slice(text);
     }
 
     fn write_assertion(&self, text: &[u8]) {
-        self.complaints.lock().expect("nobody panics").extend_from_slice(text);
+        self.complaints.lock().expect("no thread panics").extend_from_slice(text);
     }
 
     fn continues_after(&self, fault: &Report) -> bool {
-        self.continued_after.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
+        self.continued_after
+            .as_ref()
+            .map(|faults| faults.lock().expect("no thread panics").push(fault.clone()))
+            .is_some()
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {
-        let mut allocated = self.allocated.lock().expect("nobody panics");
+        let mut allocated = self.allocated.lock().expect("no thread panics");
         let address = BASE + 2048 + 64 * allocated.len() as u64;
         (size <= 64 && address + 64 <= BASE + 4096).then(|| {
             allocated.push(address);
@@ -103,7 +106,7 @@ impl Runtime for Host {
     }
 
     fn free(&self, address: u64) -> bool {
-        self.allocated.lock().expect("nobody panics").contains(&address)
+        self.allocated.lock().expect("no thread panics").contains(&address)
     }
 
     fn texture(&self, handle: u64) -> Option<Arc<Texture>> {

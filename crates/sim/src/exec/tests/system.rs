@@ -96,7 +96,7 @@ FINE:",
     );
     let fault = bench.launch(1, 4).expect_err("two threads fail");
     assert_eq!((fault.kind, fault.thread), (ReportKind::Assert, [2, 0, 0]));
-    let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("nobody panics")).into_owned();
+    let said = String::from_utf8_lossy(&bench.host.complaints.lock().expect("no thread panics")).into_owned();
     let line = |thread| format!("hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.\n");
     assert_eq!(said, format!("{}{}", line(2), line(3)));
 }

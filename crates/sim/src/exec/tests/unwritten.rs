@@ -223,7 +223,7 @@ fn continued_launch_does_all_work_and_counts_each_warp_once() {
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());
-    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("nobody panics");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
     assert_eq!(faults.iter().map(|fault| fault.thread[0]).collect::<Vec<_>>(), [32, 64]);
 }
 
