@@ -67,7 +67,7 @@ enum Scope {
     Context(Context),
 }
 
-/// The longest path that the driver takes, with its NUL.
+/// The maximum length of a path in bytes, including its NUL.
 const MAX_PATH: usize = 1024;
 
 impl CoreDump {

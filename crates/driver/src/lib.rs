@@ -77,7 +77,7 @@
 //!
 //! let library = Library::from_ptx(&device, ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }")?;
 //! let nothing = library.kernel::<()>("nothing")?;
-//! // SAFETY: the kernel touches no memory.
+//! // SAFETY: the kernel accesses no memory.
 //! unsafe { nothing.launch(&stream, LaunchConfig::new(1, 32), ()) }?;
 //! stream.synchronize()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

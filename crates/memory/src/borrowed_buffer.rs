@@ -123,7 +123,7 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// # Errors
     ///
     /// Returns the buffer together with the error if a graph uses it or a wait fails.
-    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[expect(clippy::result_large_err, reason = "the error returns the buffer, and is rare")]
     pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
             return Err(Returned::new(self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));

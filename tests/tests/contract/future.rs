@@ -320,7 +320,7 @@ fn futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error() {
             let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is valid");
             let trap = library.kernel::<(u32,)>("trap").expect("the library has the kernel");
             let gate = Gate::on(&stream);
-            // SAFETY: the kernel touches no memory.
+            // SAFETY: the kernel accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }.expect("the launch itself succeeds");
             event.record(&stream).expect("an event can be recorded");
             let (whole, point) = (stream.completion(), event.completion());

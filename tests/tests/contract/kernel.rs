@@ -66,7 +66,7 @@ fn kernel_without_parameters_is_distinguished_from_one_with_some() {
         let error = library.kernel::<(u32,)>("nothing").map(drop).expect_err("the kernel has no parameters");
         assert!(error.to_string().contains("has 0 parameters, and `(u32)` declares 1"), "{error}");
         let stream = test.stream();
-        // SAFETY: the kernel touches no memory.
+        // SAFETY: the kernel accesses no memory.
         unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }.expect("it launches");
         stream.synchronize().expect("it runs");
     });
@@ -106,7 +106,7 @@ fn kernel_declared_safe_is_launched_by_safe_code() {
         let stream = test.stream();
         let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }\n";
         let nothing = library(test, ptx).kernel::<(u32,)>("nothing").expect("the library has the kernel");
-        // SAFETY: the kernel touches no memory.
+        // SAFETY: the kernel accesses no memory.
         let nothing = unsafe { nothing.declare_safe() };
         nothing.clone().launch(&stream, LaunchConfig::new(1, 1), (7,)).expect("it launches");
         assert_eq!(nothing.name(), "nothing");

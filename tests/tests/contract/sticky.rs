@@ -103,10 +103,10 @@ fn kernel_that_traps_ends_the_context() {
             let stream = test.stream();
             let trap = faulty::<(u32,)>(test, "trap");
             let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
-            // SAFETY: the kernel touches no memory.
+            // SAFETY: the kernel accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }.expect("it launches");
             stream.synchronize().expect("without its condition the kernel does nothing");
-            // SAFETY: the kernel touches no memory.
+            // SAFETY: the kernel accesses no memory.
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("the launch itself succeeds");
             assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED);
         });

@@ -60,11 +60,11 @@ fn foreign_stream_keeps_its_owner_and_is_not_destroyed() {
         // SAFETY: the stream is live, and outlives its uses in the test.
         let ours = unsafe { Stream::from_foreign(&context, theirs.as_raw(), owner) };
         let clone = ours.clone();
-        assert_ne!(ours, theirs, "nothing is known of how the two are used");
+        assert_ne!(ours, theirs, "streams with different owners are not equal");
         test.assert_calls(Function::cuStreamDestroy_v2, 0, || drop(ours));
         clone.synchronize().expect("the clone still works");
         assert!(!is_dropped.load(Ordering::Relaxed));
-        clone.close().expect("it is let go");
+        clone.close().expect("the owner is dropped");
         assert!(is_dropped.load(Ordering::Relaxed));
         theirs.synchronize().expect("the stream is live");
     });

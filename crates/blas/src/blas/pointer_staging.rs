@@ -16,10 +16,10 @@ pub(super) struct PointerStaging {
     copies: VecDeque<Pending<PinnedBuffer<u64>>>,
 }
 
-/// The maximum number of copies in progress. With as many, the host waits for the first of them.
+/// The maximum number of copies in progress. If it is reached, the host waits for the oldest copy.
 const MOST_COPIES: usize = 8;
 
-/// The smallest number of pointers that memory is allocated for.
+/// The minimum capacity of an allocation, in pointers.
 const LEAST_POINTERS: usize = 64;
 
 impl PointerStaging {

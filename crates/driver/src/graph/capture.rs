@@ -83,7 +83,7 @@ impl Graph {
     /// let nothing = Library::from_ptx(&driver, PTX)?.kernel::<()>("nothing")?;
     /// let graph = Graph::capture(&context, |stream| {
     ///     for _ in 0..20 {
-    ///         // SAFETY: the kernel touches no memory.
+    ///         // SAFETY: the kernel accesses no memory.
     ///         unsafe { nothing.launch(stream, LaunchConfig::new(1, 32), ()) }?;
     ///     }
     ///     Ok::<_, Error>(())

@@ -24,7 +24,7 @@ use crate::{Error, Result, Stream};
 /// let mut replays = GraphCache::new();
 /// let mut step = |blocks: u32| {
 ///     replays.run(&stream, "step", blocks, |stream| {
-///         // SAFETY: the kernel touches no memory.
+///         // SAFETY: the kernel accesses no memory.
 ///         unsafe { nothing.launch(stream, LaunchConfig::new(blocks, 32), ()) }
 ///     })
 /// };

@@ -90,9 +90,12 @@ impl GraphExec {
         })
     }
 
+    /// Updates a node, with the checks of a previous update if it had the same kernel.
+    ///
     /// # Safety
     ///
-    /// `values` holds the address of a value for each parameter of the kernel, and as for [`Graph::add_kernel`](crate::Graph::add_kernel).
+    /// - `values` holds the address of a value for each parameter of the kernel.
+    /// - The requirements of [`Graph::add_kernel`](crate::Graph::add_kernel) are met.
     #[inline]
     unsafe fn set_kernel_values(
         &mut self,
@@ -163,7 +166,7 @@ impl UpdatedKernels {
             Some(UpdatedKernel { kernel, settled_in, node: Handle::new(settled.unwrap_or(std::ptr::null_mut())) });
     }
 
-    /// Removes all of them.
+    /// Removes all kernels.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.0.clear();

@@ -8,12 +8,12 @@ use sha2::Sha256;
 /// The number of bytes of a message authentication code.
 pub(super) const TAG_LEN: usize = 32;
 
-/// The secret that the ranks of a job share. Any bytes; `Debug` hides them.
+/// The secret that the ranks of a job share: any bytes, which `Debug` does not show.
 #[derive(Clone, Default)]
 pub struct Token(Box<[u8]>);
 
 impl Token {
-    /// Creates a token of these bytes. Use at least 16 random bytes to keep other programs out.
+    /// Creates a token of these bytes. Use at least 16 random bytes, so that no other program can guess them.
     #[must_use]
     pub fn new(bytes: impl Into<Box<[u8]>>) -> Self {
         Self(bytes.into())

@@ -248,7 +248,7 @@ fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
                         // The memory of this launch has no owner except the graph.
                         let library = Library::from_ptx(driver, NOTHING).expect("the PTX is valid");
                         let kernel = library.kernel::<()>("nothing").expect("the kernel is there");
-                        // SAFETY: the kernel touches no memory.
+                        // SAFETY: the kernel accesses no memory.
                         unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }.expect("it can be launched");
                     }
                     branch.synchronize().expect("the stream works");
