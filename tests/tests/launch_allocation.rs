@@ -68,7 +68,7 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
         // SAFETY: as above, with z in place of y.
         unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
     };
-    assert!(allocations(&mut launch) > 0, "the first use on another stream is noted, which shows that counting works");
+    assert!(allocations(&mut launch) > 0, "the first use on another stream allocates a record, so the counter works");
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
     own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
 }
@@ -108,7 +108,7 @@ fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_se
     launch(&own);
     assert_eq!(allocations(|| (0..100).for_each(|_| launch(&own))), 0);
     let first = allocations(|| launch(&other));
-    assert!(first > 0, "what another stream waits with is noted, which shows that counting works");
+    assert!(first > 0, "the first wait on another stream allocates a record, so the counter works");
     launch(&own);
     let mut alternate = || [&other, &own].into_iter().for_each(&mut launch);
     assert_eq!(allocations(|| (0..100).for_each(|_| alternate())), 0);
@@ -130,7 +130,7 @@ fn update_of_a_node_allocates_nothing() {
         // SAFETY: as above.
         unsafe { exec.set_kernel(&node, arguments(value)) }.expect("it fits");
     };
-    assert!(allocations(|| update(1)) > 0, "what the node needs is noted, which shows that counting works");
+    assert!(allocations(|| update(1)) > 0, "the first update of a node allocates a record, so the counter works");
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
     drop(graph);
     assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);

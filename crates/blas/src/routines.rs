@@ -88,6 +88,8 @@ macro_rules! declare {
         #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         pub trait $routines {
             $(
+                /// Calls the function for the element type.
+                ///
                 /// # Safety
                 ///
                 /// The contract of the C function, whose handle's pointer mode applies to scalars.

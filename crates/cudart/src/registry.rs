@@ -117,6 +117,8 @@ unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
     unsafe { handle.cast::<usize>().read() }
 }
 
+/// Returns the symbol with this name in the code of a handle.
+///
 /// # Safety
 ///
 /// The name is text that ends with NUL.

@@ -243,6 +243,8 @@ impl Nvrtc {
         })
     }
 
+    /// Creates the compiler library from its functions.
+    ///
     /// # Safety
     ///
     /// The library is NVRTC.

@@ -89,6 +89,8 @@ pub(crate) mod sealed {
 
     /// The function that writes raw numbers of a type.
     pub trait Bits: Sized {
+        /// Calls the function that generates numbers of this type.
+        ///
         /// # Safety
         ///
         /// The generator is live and makes numbers of this type, and the output is valid for writes of `len` numbers.

@@ -37,6 +37,8 @@ impl<T> Pointer<T> {
         Self(ptr::null_mut())
     }
 
+    /// Creates the pointer from a C pointer.
+    ///
     /// # Safety
     ///
     /// As for a parameter of this type: the pointer is null, or may be read and written as a `T` during the call.
@@ -160,6 +162,8 @@ impl Pointer<c_char> {
         Ok(())
     }
 
+    /// Writes `text` with a terminating NUL, truncated to `capacity` bytes, and returns its length.
+    ///
     /// # Safety
     ///
     /// The buffer holds `capacity` bytes, at least one.
@@ -200,6 +204,8 @@ pub(crate) trait Argument {
     /// The type that the driver's methods receive.
     type Received;
 
+    /// Converts the argument.
+    ///
     /// # Safety
     ///
     /// The value is an argument for which the C contract of its function holds, and it is used during the call only.

@@ -71,6 +71,8 @@ macro_rules! define {
             use super::*;
 
             $(
+                /// Calls the driver in a slot.
+                ///
                 /// # Safety
                 ///
                 /// The contract of the C function.

@@ -69,7 +69,7 @@ impl Extent {
 
 /// An instruction form, in a kernel of its own.
 pub(crate) struct BlockForm {
-    /// The unique name: the instruction as written and, after a space, the distinction from others with that spelling.
+    /// The unique name: the instruction as written, and after a space a suffix if several forms have that spelling.
     pub(crate) name: String,
     /// PTX that uses the declarations of the preamble.
     pub(crate) code: String,
@@ -208,7 +208,6 @@ pub(crate) fn forms() -> Vec<BlockForm> {
 /// The preamble of all kernels: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3` their low bits;
 /// `%thread` is the thread in its block, and each thread has 64 bytes at `%work` in global memory, at `%shared` in
 /// shared memory (at `%generic` as generic addresses) and at `%local` in local memory. The result is written to `%out`.
-/// addresses) and at `%local` in its own memory. It leaves what it writes to `%out`.
 const PREAMBLE: &str = "    .reg .pred %p<8>;
     .reg .b16 %h<32>;
     .reg .b32 %r<32>, %thread, %shared, %place;

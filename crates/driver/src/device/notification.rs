@@ -92,6 +92,8 @@ impl NotificationListener {
 }
 
 impl Notification {
+    /// Converts the driver's description.
+    ///
     /// # Safety
     ///
     /// `info` is the argument that the driver passed to a callback.

@@ -171,7 +171,7 @@ impl CaptureScope {
             return Err(foreign(stream, operation));
         }
         let Some((tree, graph)) = &self.target else {
-            return Err(Error::argument(operation, "the capture makes a new graph, which had no nodes before"));
+            return Err(Error::argument(operation, "the capture creates a new graph, which has no earlier nodes"));
         };
         let _guard = AccessGuard::new(stream)?;
         let state = tree.lock()?;

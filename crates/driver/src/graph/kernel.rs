@@ -218,9 +218,12 @@ impl Graph {
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
     }
 
+    /// Adds a kernel node.
+    ///
     /// # Safety
     ///
-    /// `values` holds the address of a value for each parameter, and as for [`Graph::add_kernel`].
+    /// - `values` holds the address of a value for each parameter.
+    /// - The requirements of [`Graph::add_kernel`] are met.
     #[inline]
     unsafe fn add_kernel_node<S>(
         &mut self,

@@ -78,6 +78,8 @@ impl Graph {
         Ok(params)
     }
 
+    /// Adds the node that `params` describes.
+    ///
     /// # Safety
     ///
     /// As for [`Graph::add_raw`].

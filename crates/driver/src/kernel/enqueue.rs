@@ -35,6 +35,8 @@ impl Inner {
         Ok(())
     }
 
+    /// Enqueues a launch.
+    ///
     /// # Safety
     ///
     /// `values` holds the address of a value for each parameter, and the kernel may run with them.
@@ -69,6 +71,8 @@ impl Inner {
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 
+    /// Enqueues a launch with attributes.
+    ///
     /// # Safety
     ///
     /// As for [`Inner::enqueue`], and the kernel may run with these attributes.
@@ -93,6 +97,8 @@ impl Inner {
         unsafe { self.enqueue_config(stream, config, &raw_config, values) }
     }
 
+    /// Enqueues a launch with the driver's configuration.
+    ///
     /// # Safety
     ///
     /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that are live.
@@ -111,6 +117,8 @@ impl Inner {
         result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 
+    /// Enqueues a cooperative launch.
+    ///
     /// # Safety
     ///
     /// As for [`Inner::enqueue`].

@@ -76,6 +76,8 @@ pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<Str
     Ok(unsafe { owned_text(name) })
 }
 
+/// Copies a C string.
+///
 /// # Safety
 ///
 /// `text` is null or NUL-terminated, and is live.

@@ -65,6 +65,8 @@ pub(crate) fn copy_with(
     })
 }
 
+/// Enqueues a copy with attributes.
+///
 /// # Safety
 ///
 /// Both operands are live on `stream`, which has waited for conflicting accesses, and the attributes are readable.
@@ -79,6 +81,8 @@ unsafe fn with_attributes(
     unsafe { call!(stream.driver(), cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)) }
 }
 
+/// Enqueues a copy with attributes as a batch of one copy.
+///
 /// # Safety
 ///
 /// As for [`with_attributes`].

@@ -139,7 +139,7 @@ impl<'scope> CopyScope<'scope, '_> {
 }
 
 impl Waiter<'_> {
-    /// Waits for the copies, without retrying.
+    /// Waits for the copies that were enqueued since the last wait.
     fn wait(&self) -> Result<()> {
         if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
     }

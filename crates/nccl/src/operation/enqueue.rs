@@ -37,6 +37,8 @@ impl Operation<'_> {
         }
     }
 
+    /// Calls the function of the operation with a created operator, which it returns.
+    ///
     /// # Safety
     ///
     /// As for [`Operation::call`].
@@ -54,6 +56,8 @@ impl Operation<'_> {
         Ok(created)
     }
 
+    /// Calls the function of the operation.
+    ///
     /// # Safety
     ///
     /// As for [`Operation::call`], and `operator` is one of the communicator.

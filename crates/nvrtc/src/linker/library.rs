@@ -113,6 +113,8 @@ impl NvJitLink {
         &self.api
     }
 
+    /// Creates the linker library from its functions.
+    ///
     /// # Safety
     ///
     /// The library is nvJitLink.

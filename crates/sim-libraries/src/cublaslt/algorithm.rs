@@ -136,6 +136,8 @@ unsafe extern "C" fn check(
     code(check())
 }
 
+/// Reads an algorithm.
+///
 /// # Safety
 ///
 /// `algorithm` is null or valid for reads.

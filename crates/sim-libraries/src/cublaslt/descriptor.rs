@@ -119,6 +119,8 @@ pub(super) fn look_up<T>(kind: Kind, descriptor: *mut T) -> Result<Attributes> {
     found.filter(|found| found.kind == kind).ok_or(INVALID)
 }
 
+/// Creates a descriptor and writes its handle.
+///
 /// # Safety
 ///
 /// `place` is null or valid for writes.
@@ -140,6 +142,8 @@ fn destroy<T>(kind: Kind, descriptor: *mut T) -> Result {
     Ok(())
 }
 
+/// Sets an attribute of a descriptor.
+///
 /// # Safety
 ///
 /// `value` is null or valid for reads of `bytes` bytes.
@@ -155,6 +159,8 @@ unsafe fn set<T>(kind: Kind, descriptor: *mut T, attribute: u32, value: *const c
     Ok(())
 }
 
+/// Writes an attribute of a descriptor.
+///
 /// # Safety
 ///
 /// `place` is null or valid for writes of `bytes` bytes, and `written` is null or valid for writes.

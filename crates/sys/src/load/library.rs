@@ -201,6 +201,8 @@ macro_rules! declare_library {
                 Ok(Self { api: ::std::sync::Arc::new(api), version })
             }
 
+            /// Creates the library from its functions.
+            ///
             /// # Safety
             ///
             /// The library is the described one.

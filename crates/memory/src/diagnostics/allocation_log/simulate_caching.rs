@@ -11,16 +11,16 @@ use crate::cache::{BlockSize, GRANULE, Heap, SizeClass, StreamId, ThreadCache};
 pub struct CacheSample {
     /// The time in nanoseconds since the start of the log.
     pub nanoseconds: u64,
-    /// The requested bytes in use.
+    /// The sum of the requested sizes of the live allocations, in bytes.
     pub live_bytes: u64,
-    /// The rounded bytes in use.
+    /// The sum of the block sizes of the live allocations, in bytes.
     pub block_bytes: u64,
     /// The size of all segments in bytes.
     pub reserved_bytes: u64,
 }
 
 /// A cache of simulated memory.
-struct Imagined {
+struct SimulatedCache {
     heap: Heap,
     /// The thread cache of each stream, as with a single thread.
     caches: HashMap<StreamId, ThreadCache>,
@@ -35,18 +35,18 @@ impl AllocationLog {
     /// for a single thread and independent streams. Returns the state after each event.
     #[must_use]
     pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
-        let mut imagined = Imagined {
+        let mut simulated = SimulatedCache {
             heap: Heap::default(),
             caches: HashMap::new(),
             live: HashMap::new(),
             step: (segment_bytes as u64).next_multiple_of(GRANULE).max(GRANULE),
             sample: CacheSample::default(),
         };
-        self.events.iter().map(|event| imagined.play(event)).collect()
+        self.events.iter().map(|event| simulated.play(event)).collect()
     }
 }
 
-impl Imagined {
+impl SimulatedCache {
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
         let stream = StreamId(event.stream);
         match event.kind {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imagined_cache_grows_only_when_nothing_free_fits() {
+    fn simulated_cache_grows_only_when_nothing_free_fits() {
         let mib = 1 << 20;
         let mut text = String::from("curium allocation log 1\n");
         for round in 0..3 {

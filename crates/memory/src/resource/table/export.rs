@@ -49,6 +49,8 @@ impl<R: Resource> Exported<R> {
     }
 }
 
+/// The C function that allocates from the resource.
+///
 /// # Safety
 ///
 /// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
@@ -73,6 +75,8 @@ unsafe extern "C" fn allocate<R: Resource>(
     })
 }
 
+/// The C function that frees memory of the resource.
+///
 /// # Safety
 ///
 /// As [`ResourceTable`] requires: `context` belongs to a table of an `R` that was not released, `stream` is live, and
@@ -93,6 +97,8 @@ unsafe extern "C" fn deallocate<R: Resource>(
     })
 }
 
+/// The C function that drops the resource.
+///
 /// # Safety
 ///
 /// `context` belongs to a table of an `R`, and is not used afterwards.
