@@ -61,7 +61,7 @@ impl Driver {
             return Ok(driver.clone());
         }
         let api = Api::load().map_err(Box::new)?;
-        let driver = Self::initialised(api, None)?;
+        let driver = Self::initialized(api, None)?;
         Ok(LOADED.get_or_init(|| driver).clone())
     }
 
@@ -78,7 +78,7 @@ impl Driver {
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller is responsible for the library.
         let api = unsafe { Api::load_from(path) }.map_err(Box::new)?;
-        Self::initialised(api, None)
+        Self::initialized(api, None)
     }
 
     /// Initializes a driver provided by this process, such as the simulator, which is kept until the last handle of
@@ -98,7 +98,7 @@ impl Driver {
     /// An error of `cuInit` or `cuDriverGetVersion`.
     #[inline]
     pub fn from_provider(provider: impl ApiProvider) -> Result<Self> {
-        Self::initialised(provider.api(), Some(Box::new(provider)))
+        Self::initialized(provider.api(), Some(Box::new(provider)))
     }
 
     /// Initializes a driver from a function table, such as the simulator's.
@@ -113,7 +113,7 @@ impl Driver {
     /// An error of `cuInit` or `cuDriverGetVersion`.
     #[inline]
     pub unsafe fn from_api(api: Api) -> Result<Self> {
-        Self::initialised(api, None)
+        Self::initialized(api, None)
     }
 
     /// Initializes a driver like [`Driver::from_api`], and keeps `owner` until the last handle of this driver is
@@ -129,7 +129,7 @@ impl Driver {
     /// An error of `cuInit` or `cuDriverGetVersion`.
     #[inline]
     pub unsafe fn from_api_with_owner(api: Api, owner: impl Any + Send + Sync) -> Result<Self> {
-        Self::initialised(api, Some(Box::new(owner)))
+        Self::initialized(api, Some(Box::new(owner)))
     }
 
     /// Returns the function table.
@@ -219,7 +219,7 @@ impl Driver {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
+    fn initialized(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
         #[cfg(feature = "diagnostics")]
         crate::trace::begin_from_environment();
         let shared = Shared {

@@ -200,14 +200,14 @@ impl Tracked {
         self.let_in_peer(KERNEL_ARGUMENT, stream, address)
     }
 
-    /// Records that managed memory, whose address is `address`, is attached to the host. The next access of a device ends that.
+    /// Records that managed memory, whose address is `address`, is attached to the host. The next access of a device ends the attachment.
     pub(crate) fn begin_host_attachment(&self, address: CUdeviceptr) {
         self.reached.store(address, Ordering::Release);
         self.accesses.order_next();
     }
 
-    /// Attaches managed memory to all streams if it is attached to the host for a view. The view is at its end, was forgotten, or could not
-    /// end the attachment.
+    /// Attaches managed memory to all streams if it is attached to the host for a view. The view ends, was forgotten, or failed to end
+    /// the attachment.
     #[inline]
     pub(crate) fn end_host_attachment(&self, operation: &'static str) -> Result<()> {
         let is_attached = self.reach == Accessibility::Managed && self.reached.load(Ordering::Acquire) != 0;

@@ -171,7 +171,7 @@ impl Communicator {
         operation.expect_element(self.library())?;
         let count = operation.count(self.place(), false)?;
         let shared = &*self.shared;
-        // A block instead of moves into `drop`, and a boxed error: every operation has this cost.
+        // For speed: a block ends the borrows instead of calls to `drop`, and the error is boxed.
         let (failure, is_captured) = {
             let using = Using::begin(shared, name)?;
             let mut guard = AccessGuard::new(stream)?;

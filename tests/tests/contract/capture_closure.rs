@@ -309,7 +309,7 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
             let (source, error) =
                 copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains("`copy_from_slice_on(scope, …)`"), "{error}");
-            assert!(error.to_string().contains("`host_view_mut` writes between launches"), "{error}");
+            assert!(error.to_string().contains("write it with `host_view_mut` between launches"), "{error}");
             let (_, error) = copy::download(scope, &x, source).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains(read), "{error}");
             x.as_slice_mut().copy_from_device_on(scope, &mapped)

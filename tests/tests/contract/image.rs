@@ -59,7 +59,7 @@ fn module_and_library_from_a_file_have_its_kernels() {
 }
 
 #[test]
-fn cut_cubin_is_an_error_before_the_driver_is_called() {
+fn truncated_cubin_is_an_error_before_the_driver_is_called() {
     on_driver(|test| {
         test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
             for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
@@ -77,7 +77,7 @@ fn cut_cubin_is_an_error_before_the_driver_is_called() {
 fn bytes_without_an_image_are_an_error() {
     for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
         // SAFETY: no driver loads the image.
-        let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("these are no image");
+        let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("the bytes are not an image");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(error.to_string().starts_with("Image::from_bytes: "), "{error}");
     }

@@ -281,11 +281,11 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
 }
 
 #[test]
-fn driver_that_is_deinitialised_is_an_error_of_every_operation_and_of_no_drop() {
+fn driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop() {
     if uses_cuda() {
         return;
     }
-    in_new_process("process::driver_that_is_deinitialised_is_an_error_of_every_operation_and_of_no_drop", || {
+    in_new_process("process::driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop", || {
         on_incomplete_simulator(Config::new(), |test| {
             let simulator = test.simulator().expect("this driver is a simulator");
             let mut fixture = Fixture::new(test);

@@ -145,7 +145,7 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
     api.cuDestroyExternalMemory = Some(destroy_memory);
     api.cuImportExternalSemaphore = Some(import_semaphore);
     api.cuDestroyExternalSemaphore = Some(destroy_semaphore);
-    // SAFETY: the functions are the simulator's, which outlives the driver, and some that answer as a driver may.
+    // SAFETY: the functions are the simulator's, which outlives the driver, and replacements that return results of a driver.
     let driver = unsafe { Driver::from_api(api) }.expect("the simulator initializes");
     let device = driver.device(0).expect("there is a device");
     let context = device.primary_context().expect("the device has a context");

@@ -50,7 +50,7 @@ impl Egl {
         // SAFETY: EGL returned the device.
         let display = unsafe { instance.get_platform_display(PLATFORM_DEVICE, device, &[egl::ATTRIB_NONE]) };
         let display = display.map_err(|error| format!("no display: {error}"))?;
-        instance.initialize(display).map_err(|error| format!("the display does not initialise: {error}"))?;
+        instance.initialize(display).map_err(|error| format!("the display cannot be initialized: {error}"))?;
         let context = current_context(&instance, display).map_err(|error| format!("no context: {error}"))?;
         Ok(Self { instance, display, context })
     }

@@ -343,7 +343,7 @@ fn function_that_the_library_finds_by_name_is_the_one_that_it_exports() {
 }
 
 #[test]
-fn child_of_a_process_that_initialised_the_library_finds_it_uninitialised() {
+fn child_of_a_process_that_initialized_the_library_finds_it_uninitialized() {
     let init = load(&SIMULATOR).expect("it is a driver").cuInit.expect("every driver has `cuInit`");
     // SAFETY: `cuInit` accepts 0.
     assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);

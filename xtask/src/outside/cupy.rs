@@ -1,4 +1,4 @@
-//! CuPy, which compiles its kernels to PTX. Its package carries no tests: those of `outside/cupy` compare it with NumPy.
+//! CuPy, which compiles its kernels to PTX. Its package contains no tests: those of `outside/cupy` compare it with NumPy.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,7 +29,7 @@ pub(super) fn test(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
     pytest::test(folder, expected, &suite)
 }
 
-/// Sets where CuPy finds libraries and headers, and where it keeps compiled kernels.
+/// Sets the paths of CuPy's libraries and headers, and of its cache of compiled kernels.
 fn cupy(folder: &Folder, mut python: Command) -> Result<Command> {
     let nvidia = python::packages(folder)?.join("nvidia");
     let libraries: Vec<PathBuf> = LIBRARIES.iter().map(|name| nvidia.join(name).join("lib")).collect();

@@ -279,7 +279,7 @@ fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     }
 }
 
-/// Returns the neighbors of an exact magnitude, given a number near it and how its image compares with the target.
+/// Returns the neighbors of an exact magnitude, given a number near it and the comparison of its image with the target.
 fn between(format: Format, round: Round, negative: bool, near: u64, order: Ordering) -> u64 {
     let (below, above) = match order {
         Ordering::Less => (near, near + 1),
@@ -308,7 +308,7 @@ fn quotient(format: Format, round: Round, operands: &[u64]) -> u64 {
     if y == format.infinity() || x == 0 {
         return sign;
     }
-    // The quotient of the host is the nearest; a product shows on which side of the exact one it lies.
+    // The host rounds the quotient to nearest. A product shows whether it is above or below the exact quotient.
     let nearest = match format {
         F32 => u64::from((f32::from_bits(x as u32) / f32::from_bits(y as u32)).to_bits()),
         _ => (f64::from_bits(x) / f64::from_bits(y)).to_bits(),
