@@ -346,9 +346,7 @@ fn service_that_cannot_be_reached_is_to_be_started_or_left() {
 fn unexplained_failure_is_shown_with_the_drivers_message() {
     let environment = not_starting(999);
     assert_failure(&environment, "start", "does not initialize", "dmesg");
-    assert!(
-        findings(&environment).iter().any(|finding| finding.check == "driver-message" && finding.what.contains("999"))
-    );
+    assert!(findings(&environment).iter().any(|one| one.check == "driver-message" && one.what.contains("999")));
 }
 
 #[test]
