@@ -66,7 +66,7 @@ fn handle_of_the_library_is_taken_over_and_destroyed_once() {
     on_driver(|test| {
         let (stream, library) = (test.stream(), cublas());
         let raw = test.context().entered(|_| Ok(c_library::create(library.api()))).expect("the context can be entered");
-        // SAFETY: the handle was created in this context, and nothing else uses it.
+        // SAFETY: the handle was created in this context, and nobody else uses it.
         let mut blas = unsafe { Blas::from_raw(&library, raw, &stream) }.expect("the stream can be set");
         assert_eq!(blas.as_raw(), raw);
         let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
