@@ -32,7 +32,7 @@ pub fn idle_driver() -> Driver {
     idle(|_| ())
 }
 
-/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process has one of them.
+/// Returns an idle driver whose `cuCtxGetCurrent` returns the context of [`assume_current`]. A process can have only one.
 ///
 /// # Panics
 ///
@@ -41,7 +41,7 @@ pub fn idle_driver() -> Driver {
 pub fn idle_driver_that_assumes_a_context() -> Driver {
     idle(|api| {
         if let Some(get) = api.cuCtxGetCurrent.replace(get_current) {
-            assert!(GET_CURRENT.set(get).is_ok(), "another simulator has other functions");
+            assert!(GET_CURRENT.set(get).is_ok(), "the idle driver was created twice");
         }
     })
 }

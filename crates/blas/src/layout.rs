@@ -80,7 +80,7 @@ impl MatrixLayout {
         self.order
     }
 
-    /// Returns the length of a column, and the number of columns, of the matrix by columns that has these elements.
+    /// Returns the rows and columns of the column-major matrix with the same elements in memory.
     pub(crate) const fn stored(&self) -> (usize, usize) {
         match self.order {
             Order::ColumnMajor => (self.rows, self.columns),

@@ -137,7 +137,7 @@ impl<T> MappedBuffer<T> {
         Ok(HostViewMut::new(&mut self.memory, access))
     }
 
-    /// Pinned in every context, and mapped.
+    /// Mapped into device memory, and pinned in every context.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
     fn map(stream: &Stream, mut memory: PinnedBuffer<T>) -> Result<Self> {

@@ -67,8 +67,8 @@ impl Stream {
         self.scope().is_some()
     }
 
-    /// Returns an argument error of `operation`, which would invalidate a capture or use memory that no graph keeps
-    /// alive, if the stream belongs to a capture in progress.
+    /// Returns an argument error that names `operation` if the stream belongs to a capture in progress. For operations
+    /// that would invalidate the capture, or use memory that its graph does not keep alive.
     #[inline]
     pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
@@ -176,7 +176,8 @@ impl Stream {
             return Ok(());
         }
         let reason = format!(
-            "{self:?} is being captured, and this cannot be a part of a graph: it would end the capture, or not be kept"
+            "{self:?} is being captured, and a graph cannot contain this operation: it would invalidate the capture, or the graph would not \
+             keep the operation's memory alive"
         );
         Err(Error::argument(operation, reason))
     }

@@ -22,7 +22,7 @@ use curium_driver::sys::call;
 /// The longest pause between queries of a communicator's state.
 const MAX_PAUSE: Duration = Duration::from_millis(1);
 
-/// The stages of a communicator: calls may use it, only its end may follow, and it was destroyed or aborted.
+/// The stages of a communicator: in use; finalized, so that it can only be destroyed or aborted; destroyed or aborted.
 pub(super) const LIVE: u8 = 0;
 pub(super) const FINALIZED: u8 = 1;
 pub(super) const ENDED: u8 = 2;
@@ -298,7 +298,7 @@ impl Shared {
         self.has_failed.load(Relaxed)
     }
 
-    /// Forgets a failure.
+    /// Clears the recorded failure.
     pub(crate) fn recover(&self) {
         self.has_failed.store(false, Relaxed);
     }
@@ -325,9 +325,9 @@ impl Shared {
         self.stage.load(Acquire) == ENDED
     }
 
-    /// Marks the communicator as finalized: only its end follows.
+    /// Marks the communicator as finalized: it can only be destroyed or aborted.
     pub(super) fn set_finalized(&self) {
-        // If another thread has ended it, that remains.
+        // A communicator that another thread has ended stays ended.
         let _ = self.stage.compare_exchange(LIVE, FINALIZED, AcqRel, Relaxed);
     }
 }
@@ -336,7 +336,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         dropping(|| {
             report_failed_end(self.destroy());
-            // The graphs are gone, so that the thread ends. It does not panic.
+            // No graph uses the communicator, so the thread terminates. It does not panic.
             let _ = self.aborting.get_mut().take().map(JoinHandle::join);
         });
         self.raw = ptr::null_mut();

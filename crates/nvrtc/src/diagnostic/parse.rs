@@ -108,7 +108,6 @@ fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
 
 /// Parses the first line of a diagnostic, such as `a.cu(3): warning #177-D: variable "x" was declared but never
 /// referenced`, `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
-/// `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
 fn head(line: &str) -> Option<Diagnostic> {
     placed_head(line).or_else(|| optimizer_head(line)).or_else(|| {
         let (severity, number, message) = kind(line.strip_prefix("nvrtc: ")?)?;
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn place_of_an_instantiation_is_joined_to_its_note() {
+    fn location_of_an_instantiation_is_joined_to_its_note() {
         let log = "k.cu(1): error: expression must have class type\n          detected during instantiation of \"T f(T) [with \
                    T=int]\" \n(6): here\n\n";
         let [note] = &read(log)[0].notes[..] else { panic!("one note: {:?}", read(log)) };
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_without_a_place_and_remarks_of_the_optimizer_are_read() {
+    fn errors_without_a_location_and_remarks_of_the_optimizer_are_parsed() {
         let log =
             "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
         let [error, remark] = &read(log)[..] else { panic!("two: {:?}", read(log)) };
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn catastrophic_errors_are_errors_and_summaries_are_nothing() {
+    fn catastrophic_errors_are_errors_and_summaries_are_ignored() {
         let log = "a.cu(1): catastrophic error: cannot open source file \"b.h\"\n  #include \"b.h\"\n                ^\n\n\
                    1 catastrophic error detected in the compilation of \"a.cu\".\nCompilation terminated.\n";
         let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };

@@ -82,7 +82,7 @@ pub(crate) fn by_group(unit: &mut Unit<'_>, op: &Op, run: impl Fn(&mut Unit<'_>,
 }
 
 impl Warp {
-    /// Returns the lanes that wait for the same lanes.
+    /// Returns the lanes that wait for the lanes in `needed`.
     pub(super) fn gathered(&self, needed: u32) -> u32 {
         let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
         same.fold(0, |lanes, fragment| lanes | fragment.mask)

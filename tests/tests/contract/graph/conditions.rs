@@ -45,7 +45,7 @@ fn count(test: &TestDriver) -> Kernel<Count> {
 }
 
 #[test]
-fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
+fn while_loop_ends_when_a_kernel_clears_its_condition() {
     on_simulator(Config::new(), |test, _| {
         let (count, buffer) = (count(test), zeroes(test));
         let mut graph = graph(test);
@@ -61,7 +61,7 @@ fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
         // The value is reset at each launch, so that the body runs at least once.
         drop(exec);
         let mut again = graph.instantiate().expect("the graph is valid");
-        // SAFETY: the same kernel with another end.
+        // SAFETY: as above, with a higher limit.
         unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }.expect("it fits");
         run(test, &mut again);
         assert_eq!(words(&buffer)[0], 8);
@@ -69,7 +69,7 @@ fn loop_of_a_graph_ends_when_a_kernel_clears_its_condition() {
 }
 
 #[test]
-fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
+fn kernel_selects_the_branch_of_a_conditional_node() {
     on_simulator(Config::new(), |test, _| {
         let count = count(test);
         for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {

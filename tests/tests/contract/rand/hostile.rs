@@ -16,19 +16,19 @@ fn assert_refused<T>(result: Result<T>, parts: &[&str]) {
 }
 
 #[test]
-fn lengths_that_do_not_fit_are_refused() {
+fn invalid_lengths_are_refused() {
     on_driver(|test| {
         let stream = test.stream();
         let mut buffer = DeviceBuffer::<f32>::zeroed(&stream, 7).expect("memory suffices");
         let mut pseudo = seeded::<Philox4x32>(&stream, 1);
         assert_refused(pseudo.normal(&mut buffer, 0.0, 1.0), &["Generator::normal", "7 elements", "pairs"]);
         assert_refused(pseudo.log_normal(&mut buffer, 0.0, 1.0), &["Generator::log_normal", "7 elements"]);
-        pseudo.uniform(&mut buffer).expect("any length fits");
+        pseudo.uniform(&mut buffer).expect("every length is valid");
         let mut quasi = with_dimensions::<Sobol32>(&stream, 3);
         assert_refused(quasi.uniform(&mut buffer), &["Generator::uniform", "7 elements, 3 dimensions"]);
         assert_refused(quasi.normal(&mut buffer, 0.0, 1.0), &["7 elements, 3 dimensions"]);
-        let mut part = buffer.slice_mut(..3).expect("it has three");
-        quasi.normal(&mut part, 0.0, 1.0).expect("an odd length fits a Sobol sequence");
+        let mut part = buffer.slice_mut(..3).expect("the buffer has three elements");
+        quasi.normal(&mut part, 0.0, 1.0).expect("an odd length is valid for a Sobol sequence");
         let mut wide = DeviceBuffer::<u64>::zeroed(&stream, 7).expect("memory suffices");
         let mut quasi = with_dimensions::<ScrambledSobol64>(&stream, 2);
         assert_refused(quasi.bits(&mut wide), &["Generator::bits", "7 elements, 2 dimensions"]);
@@ -49,7 +49,7 @@ fn parameters_out_of_range_are_refused() {
             );
             assert_refused(generator.log_normal(&mut buffer, mean, deviation), &["Generator::log_normal"]);
         }
-        generator.normal(&mut buffer, 5.0, 0.0).expect("no deviation is one");
+        generator.normal(&mut buffer, 5.0, 0.0).expect("a deviation of 0 is valid");
         assert_eq!(buffer.to_vec().expect("it can be read"), [5.0; 8]);
         let mut counts = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
         for mean in [0.0, -1.0, f64::NAN, 400_001.0, f64::INFINITY] {
@@ -76,8 +76,8 @@ fn nothing_is_enqueued_for_empty_memory_or_bad_arguments() {
         let mut generator = seeded::<Xorwow>(&stream, 1);
         let before = simulator.calls(Function::cuLaunchKernel);
         let mut empty = buffer.slice_mut(..0).expect("it may be empty");
-        generator.uniform(&mut empty).expect("nothing is to do");
-        generator.normal(&mut empty, 0.0, 1.0).expect("nothing is to do");
+        generator.uniform(&mut empty).expect("empty memory is valid");
+        generator.normal(&mut empty, 0.0, 1.0).expect("empty memory is valid");
         assert!(generator.normal(&mut buffer, 0.0, 1.0).is_err());
         assert_eq!(simulator.calls(Function::cuLaunchKernel), before);
         generator.uniform(&mut buffer).expect("the length fits");
@@ -112,7 +112,7 @@ fn offsets_at_the_end_of_the_sequence_are_valid() {
             buffer.to_vec().expect("it can be read")
         };
         let (first, last) = (at(0), at(u64::MAX));
-        assert_ne!(first, last, "the offset is that of the end");
+        assert_ne!(first, last, "the offset is applied");
         assert_eq!(at(u64::MAX), last, "the offset determines the numbers");
         assert_eq!(at(0), first);
     });

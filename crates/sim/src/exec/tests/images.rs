@@ -38,7 +38,7 @@ fn bench(body: &str) -> Bench {
 }
 
 #[test]
-fn whole_coordinates_name_elements_and_zeroes_are_beyond() {
+fn integer_coordinates_select_elements_and_read_zero_out_of_range() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -53,8 +53,8 @@ fn whole_coordinates_name_elements_and_zeroes_are_beyond() {
     st.v4.u32 [%p+16], {%r7, %r8, %r9, %r10};",
     );
     bench.launch(1, 1).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 0], "what is missing is zero");
-    assert_eq!(bench.memory.read::<u32>(16, 4), [0, 4, 0, 1], "a level has the nearest element beyond");
+    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 0], "missing channels are zero");
+    assert_eq!(bench.memory.read::<u32>(16, 4), [0, 4, 0, 1], "a read of a mipmap level is clamped to the edge");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn reductions_change_the_bytes_of_a_surface() {
 }
 
 #[test]
-fn access_that_reaches_over_the_edge_of_a_surface_is_beyond_it() {
+fn access_that_crosses_the_edge_of_a_surface_is_out_of_bounds() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -94,7 +94,7 @@ fn access_that_reaches_over_the_edge_of_a_surface_is_beyond_it() {
     );
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 1), [0]);
-    assert_eq!(bench.memory.read::<u32>(8, 2), [4, 8], "both bytes fit at the nearest place");
+    assert_eq!(bench.memory.read::<u32>(8, 2), [4, 8], "the access is clamped to the last two bytes");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn unmapped_tiles_read_as_zero_and_not_resident() {
     st.global.u32 [%at4], %r3;";
     let mut bench = bench(body);
     bench.launch(1, 5).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 5), [17, 18, 20, 24, 16], "beyond the edge nothing is read");
+    assert_eq!(bench.memory.read::<u32>(0, 5), [17, 18, 20, 24, 16], "no tile is read beyond the edge");
     let mut sparse = Texture::clone(&bench.host.textures[0]);
     let tiles = Tiles::new(sparse.levels[0], 1, [2, 1, 1]);
     tiles.set([2, 0, 0], [2, 1, 1], true);
@@ -138,7 +138,7 @@ fn unmapped_tiles_read_as_zero_and_not_resident() {
 }
 
 #[test]
-fn object_is_no_reference() {
+fn object_is_not_a_texture_or_surface_reference() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -160,13 +160,13 @@ fn object_that_does_not_exist_faults() {
         "mov.u64 %d1, 9; mov.u32 %r1, 0; suld.b.1d.b8.trap %r2, [%d1, {%r1}];",
         "mov.u64 %d1, 9; suq.width.b32 %r2, [%d1];",
     ] {
-        let fault = bench(body).launch(1, 1).expect_err("there is no such object");
+        let fault = bench(body).launch(1, 1).expect_err("the object does not exist");
         assert_eq!(fault.kind, ReportKind::IllegalAddress, "{body}");
     }
 }
 
 #[test]
-fn forms_that_need_more_than_objects_are_refused_by_name() {
+fn references_and_separate_samplers_are_refused_with_their_names() {
     let refused = |text: &str| {
         let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{text}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
