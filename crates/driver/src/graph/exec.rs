@@ -289,8 +289,8 @@ fn refuse_captured(stream: &Stream) -> Result<()> {
     if stream.is_capture_active() {
         return Err(Error::argument(
             OPERATION,
-            "the stream is being captured, and a launch cannot be a part of a graph: do the graph's own work in the capture, or add the \
-             graph to another with Graph::add_child",
+            "the stream is being captured, and a graph cannot contain a launch; enqueue the graph's work in the capture, or add the graph \
+             as a child with `Graph::add_child`",
         ));
     }
     stream.expect_running(OPERATION)

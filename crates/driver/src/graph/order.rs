@@ -104,7 +104,7 @@ impl State {
         if !self.each_kept().any(|(_, resource)| resource.leases().any(Lease::is_write)) {
             return Ok(());
         }
-        let reason = "the graph has captured work that writes memory, and keeps the order that this depends on";
+        let reason = "the order of the nodes cannot change, because the graph has captured work that writes memory";
         Err(Error::argument(operation, reason))
     }
 }

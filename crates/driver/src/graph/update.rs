@@ -190,8 +190,8 @@ impl GraphExec {
             let (raw, graph) = (state.node(operation, *node)?, other.graph(operation, child.number)?);
             let (kept, old) = (other.kept(), self.kept_for(*node, state));
             if !kept.can_replace(&old, &self.kept_now()) {
-                let (node, what) = (*node, "memory in conflict with other work");
-                let reason = format!("the child of {node} uses {what}, and the child before did not");
+                let node = *node;
+                let reason = format!("the new child of {node} conflicts with other work; the previous child does not");
                 return Err(Error::argument(operation, reason));
             }
             // SAFETY: the executable graph, the node and the graph are live, and this thread has exclusive access to

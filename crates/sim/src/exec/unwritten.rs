@@ -21,7 +21,7 @@ use super::written::Written;
 /// The maximum distance between a warp's lowest and highest address for a single check.
 const SPAN: u64 = 8192;
 
-/// The allocations that a worker looked up last.
+/// The allocations that a worker has looked up most recently.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenCache {
     entries: [Known; 4],
@@ -178,7 +178,7 @@ pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-/// Records a store lane by lane, unless the warp writes in runs.
+/// Records a store run by run if the warp writes in runs, and otherwise lane by lane.
 #[inline(never)]
 fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
     let addresses = active_addresses(unit, op);
@@ -199,7 +199,7 @@ fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
     space == Space::Shared && unit.block.shared.written().is_some_and(Written::is_whole) && is_own()
 }
 
-/// Returns `true` if a warp accesses memory in runs that are written, the usual case.
+/// Returns `true` if a warp accesses runs of written memory, the usual case.
 #[inline(always)]
 fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
     let Some(runs) = runs::of_warp(unit, op) else { return false };

@@ -1,6 +1,7 @@
 //! Sizes beyond 32 bits call the functions with 64-bit sizes.
 //!
-//! The distance of the elements of a vector with one element, and of the columns of a matrix with one column, needs no memory.
+//! The tests use a large stride for a vector with one element, and a large leading dimension for a matrix with one column, because these
+//! sizes need no memory.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +17,10 @@ use super::coverage::{listed, without};
 use super::cublas;
 use super::reference::Number;
 
-/// A distance beyond 32 bits.
+/// A stride or leading dimension beyond 32 bits.
 const FAR: usize = 1 << 32;
 
-/// Calls every operation with a distance beyond 32 bits.
+/// Calls every operation with a stride or leading dimension beyond 32 bits.
 fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
     let (one, real) = (T::narrow(Complex64::new(1.0, 0.0)), T::real(1.0));
@@ -86,7 +87,7 @@ fn calls<T: Number>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     ])
 }
 
-/// Calls every operation for real numbers only with a distance beyond 32 bits.
+/// Calls every operation that exists for real numbers only, with a stride or leading dimension beyond 32 bits.
 fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>>> {
     let stream = blas.stream().clone();
     let buffers = || DeviceBuffer::from_slice(&stream, &[T::ONE]);
@@ -96,7 +97,7 @@ fn real_calls<T: Number + RealElement>(blas: &mut Blas) -> Result<Vec<Result<()>
     Ok(vec![blas.rotm(y, z, ModifiedRotation::Identity)])
 }
 
-/// Returns the functions that the calls miss.
+/// Returns the missing functions that the calls report.
 fn missed(results: Result<Vec<Result<()>>>) -> BTreeSet<&'static str> {
     let results = results.expect("the views fit");
     let function = |result: Result<()>| match result {
@@ -122,7 +123,7 @@ fn sizes_beyond_32_bits_reach_every_function_with_64_bit_sizes() {
 }
 
 #[test]
-fn functions_with_64_bit_sizes_compute_as_the_others_do() {
+fn functions_with_64_bit_sizes_compute_the_same_results() {
     on_simulator(Config::new(), |test, _| {
         let mut blas = Blas::new(&cublas(), &test.stream()).expect("a handle can be created");
         for results in [calls::<f32>(&mut blas), real_calls::<f32>(&mut blas)] {

@@ -25,17 +25,17 @@ fn child_graphs_with_conflicting_accesses_are_ordered() {
         let write = graph.add_child(&[begin], &into_middle).expect("the child can be added");
         let read = graph.add_child(&[begin], &into_last).expect("the child can be added");
         let again = graph.add_child(&[], &into_middle).expect("the child can be added");
-        let behind = |node| graph.dependencies(node).expect("it can be queried").into_iter().map(|(node, _)| node);
-        assert_eq!(behind(*write).collect::<Vec<_>>(), [begin]);
-        assert!(behind(*read).any(|node| node == *write), "it reads what the first child writes");
-        assert!(behind(*again).any(|node| node == *read), "it writes what the second child reads");
+        let before = |node| graph.dependencies(node).expect("it can be queried").into_iter().map(|(node, _)| node);
+        assert_eq!(before(*write).collect::<Vec<_>>(), [begin]);
+        assert!(before(*read).any(|node| node == *write), "it reads what the first child writes");
+        assert!(before(*again).any(|node| node == *read), "it writes what the second child reads");
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&middle), words(&last)), (vec![7; LEN], vec![7; LEN]));
     });
 }
 
 #[test]
-fn children_that_only_read_the_same_memory_stay_side_by_side() {
+fn children_that_only_read_the_same_memory_are_not_ordered() {
     on_driver(|test| {
         let (source, mut one, mut other) = (zeroes(test), zeroes(test), zeroes(test));
         let (first, second) = (copying(test, &mut one, &source), copying(test, &mut other, &source));
@@ -47,24 +47,24 @@ fn children_that_only_read_the_same_memory_stay_side_by_side() {
 }
 
 #[test]
-fn child_that_nothing_can_order_with_work_in_another_part_is_refused() {
+fn child_that_conflicts_with_unordered_work_of_another_part_is_refused() {
     on_driver(|test| {
         let (source, mut target) = (zeroes(test), zeroes(test));
         let writes = copying(test, &mut target, &source);
         let mut graph = super::graph(test);
         let condition = graph.condition(None).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
-        let beside = graph.add_child(&[], &writes).expect("it is the only one");
-        let error = node.bodies[0].add_child(&[], &writes).expect_err("the two would run at once").to_string();
+        let unordered = graph.add_child(&[], &writes).expect("nothing conflicts with it");
+        let error = node.bodies[0].add_child(&[], &writes).expect_err("the two would run concurrently").to_string();
         assert!(error.contains("in another part of the graph"), "{error}");
         assert!(node.bodies[0].nodes().expect("it can be queried").is_empty());
-        graph.add_dependency(*beside, node.node()).expect("it can be added");
-        node.bodies[0].add_child(&[], &writes).expect("one comes before the other");
+        graph.add_dependency(*unordered, node.node()).expect("it can be added");
+        node.bodies[0].add_child(&[], &writes).expect("the two are ordered");
         // Later work depends on the body, and does not run concurrently with it.
-        let behind = graph.add_child(&[], &writes).expect("it comes last");
-        assert_eq!(graph.dependencies(*behind).expect("it can be queried"), [(node.node(), EdgeData::new())]);
+        let last = graph.add_child(&[], &writes).expect("it depends on the conditional node");
+        assert_eq!(graph.dependencies(*last).expect("it can be queried"), [(node.node(), EdgeData::new())]);
         graph.add_empty(&[]).expect("it fits");
-        node.bodies[0].add_child(&[], &writes).expect_err("what is beside the node may be any work");
+        node.bodies[0].add_child(&[], &writes).expect_err("a node that is not ordered may be any work");
     });
 }
 
@@ -84,7 +84,7 @@ fn bodies_of_one_conditional_node_use_the_same_memory() {
 }
 
 #[test]
-fn order_of_captured_work_that_writes_cannot_be_taken_away() {
+fn edges_of_captured_work_that_writes_cannot_be_removed() {
     on_driver(|test| {
         let (first, mut middle, mut last) = (zeroes(test), zeroes(test), zeroes(test));
         let mut graph = Graph::capture(&test.context(), |scope| {
@@ -106,7 +106,7 @@ fn order_of_captured_work_that_writes_cannot_be_taken_away() {
 }
 
 #[test]
-fn child_with_uses_that_are_new_to_the_order_does_not_replace_another() {
+fn child_with_a_new_conflict_does_not_replace_another() {
     on_driver(|test| {
         let stream = test.stream();
         let source = DeviceBuffer::from_slice(&stream, &[3_u32; LEN]).expect("memory suffices");
@@ -118,9 +118,9 @@ fn child_with_uses_that_are_new_to_the_order_does_not_replace_another() {
         graph.add_child(&[], &writes).expect("the child can be added");
         let mut exec = graph.instantiate().expect("the graph is valid");
         let error = exec.set_child(node, &meets).expect_err("nothing orders the two").to_string();
-        assert!(error.contains("the child before did not"), "{error}");
+        assert!(error.contains("the previous child does not"), "{error}");
         exec.set_child(node, &apart).expect("nothing else uses that memory");
-        exec.set_child(node, &kept).expect("it was there before");
+        exec.set_child(node, &kept).expect("the first child is valid");
         run(test, &mut exec);
         assert_eq!((words(&own), words(&shared), words(&unused)), (vec![3; LEN], vec![3; LEN], vec![0; LEN]));
     });

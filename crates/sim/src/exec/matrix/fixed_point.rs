@@ -25,7 +25,8 @@ pub(super) const OF_ADDENDS: RangeInclusive<i32> = -100..=120;
 /// The exponent of zeros. That of a product with a zero is below all others.
 const OF_ZEROS: i32 = -200;
 
-/// The largest sum of aligned products that an addend leaves below 2^31 - 127, above which no number of single precision is below 2^31.
+/// The largest sum of aligned products to which every addend can be added without exceeding 2^31 - 128, the largest single-precision
+/// number below 2^31.
 const OF_PRODUCTS: i32 = i32::MAX - (1 << 26) - 127;
 
 /// Neighboring numbers in a row.
@@ -175,7 +176,7 @@ pub(super) fn add_row<const WIDE: bool>(
     let tops = highest::<WIDE>(a.exponents, b.exponents, tops);
     let (mut scales, mut units) = ([0.0; TOGETHER], [0.0; TOGETHER]);
     for lane in 0..TOGETHER {
-        // Where all terms are zero, any scale does.
+        // If all terms are zero, the scale has no effect.
         let shift = how.fraction - tops[lane].max(*OF_ADDENDS.start());
         (scales[lane], units[lane]) = (power(shift), power(-shift));
     }
@@ -230,7 +231,7 @@ fn sums<const WIDE: bool>(a: &[f32], b: &[Block<f32>], scales: Block<f32>) -> Bl
     sums
 }
 
-/// Computes exponents, at least those of the least normal numbers. Returns `true` if those of nonzero numbers are in `moderate`.
+/// Computes the exponents of numbers. Those of subnormal numbers are `least`. Returns `true` if those of nonzero numbers are in `moderate`.
 #[inline(always)]
 pub(super) fn exponents(values: &[f32], least: i32, moderate: RangeInclusive<i32>, exponents: &mut [i32]) -> bool {
     let (lowest, highest) = moderate.into_inner();
@@ -262,7 +263,7 @@ mod tests {
     use super::*;
     use crate::exec::handler::wide_vectors;
 
-    /// Bits of elements, in several of which all are alike or of one exponent.
+    /// Returns a random matrix. In one of four, elements have any bits; in the others, they have one exponent or a few.
     fn matrix(element: Element, [rows, columns]: [usize; 2], random: &mut impl FnMut() -> u32) -> Matrix<f32> {
         let kind = random() % 4;
         let mask = match (kind, element) {
