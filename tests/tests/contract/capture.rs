@@ -36,7 +36,7 @@ fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
     work();
     let (graph, result) = end(stream);
-    result.expect("the capture is whole");
+    result.expect("the capture is valid");
     graph
 }
 
@@ -126,7 +126,7 @@ unsafe extern "C" fn count(data: *mut c_void) {
 }
 
 #[test]
-fn captured_work_is_done_when_its_graph_is_launched_and_not_before() {
+fn captured_work_runs_at_the_launch_of_its_graph() {
     on_driver(|test| {
         let (stream, first, second) = (test.stream(), words(test), words(test));
         let graph = captured(&stream, || {
@@ -164,13 +164,13 @@ fn copies_of_host_memory_read_and_write_it_at_each_launch() {
         });
         from[0] = 5;
         run(&stream, graph, 1);
-        assert_eq!(values(&device), [5, 2, 3, 4], "the copy was done when the graph ran");
+        assert_eq!(values(&device), [5, 2, 3, 4], "the copy ran at the launch of the graph");
         assert_eq!(to[..], [5, 2, 3, 4]);
     });
 }
 
 #[test]
-fn captured_launch_keeps_the_arguments_that_it_had() {
+fn captured_launch_keeps_the_arguments_of_the_capture() {
     on_driver(|test| {
         let (stream, buffer) = (test.stream(), words(test));
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
@@ -205,7 +205,7 @@ fn captured_host_function_is_called_at_each_launch() {
 }
 
 #[test]
-fn memory_allocated_in_a_capture_is_the_graph_s() {
+fn memory_allocated_in_a_capture_belongs_to_the_graph() {
     on_driver(|test| {
         let (stream, result) = (test.stream(), words(test));
         let graph = captured(&stream, || {
@@ -247,7 +247,7 @@ fn graph_launched_in_a_capture_is_refused() {
 }
 
 #[test]
-fn captured_value_operations_are_done_in_their_order() {
+fn captured_value_operations_run_in_order() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP).expect("memory suffices");
@@ -271,7 +271,7 @@ fn captured_value_operations_are_done_in_their_order() {
 fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     let mut exchange = || {
-        // SAFETY: the place holds a mode and takes the one before.
+        // SAFETY: `mode` is valid for a read of the new mode and a write of the previous one.
         unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }.expect("the mode can be set");
         mode
     };
@@ -281,7 +281,7 @@ fn mode_set(driver: &Driver) -> CUstreamCaptureMode {
 }
 
 #[test]
-fn capture_mode_of_the_thread_is_as_before_after_a_relaxed_operation_that_panics() {
+fn capture_mode_of_the_thread_is_restored_after_a_panic_in_a_relaxed_operation() {
     on_driver(|test| {
         let driver = test.driver();
         let panics = || -> Result<()> {
@@ -294,7 +294,7 @@ fn capture_mode_of_the_thread_is_as_before_after_a_relaxed_operation_that_panics
             catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode(driver, panics))),
             catch_unwind(AssertUnwindSafe(|| with_relaxed_capture_mode_if_possible(driver, panics))),
         ];
-        assert!(relaxed.iter().all(std::result::Result::is_err), "the panic goes on");
+        assert!(relaxed.iter().all(std::result::Result::is_err), "the panic propagates");
         assert_eq!(mode_set(driver), before);
     });
 }

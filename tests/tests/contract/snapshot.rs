@@ -22,7 +22,7 @@ impl<'a> Unpickler<'a> {
     fn read(bytes: &'a [u8]) -> Value {
         let mut unpickler = Self { bytes, stack: Vec::new(), marks: Vec::new() };
         while !unpickler.step() {}
-        assert!(unpickler.bytes.is_empty() && unpickler.marks.is_empty(), "something is left");
+        assert!(unpickler.bytes.is_empty() && unpickler.marks.is_empty(), "every byte and mark is consumed");
         assert_eq!(unpickler.stack.len(), 1);
         unpickler.stack.remove(0)
     }
@@ -84,30 +84,32 @@ impl<'a> Unpickler<'a> {
 
     fn set_items(&mut self) {
         let items = self.items();
-        let Some(Value::Object(object)) = self.stack.last_mut() else { panic!("no dictionary lies below the mark") };
+        let Some(Value::Object(object)) = self.stack.last_mut() else {
+            panic!("the value below the mark is not a dictionary")
+        };
         for pair in items.chunks(2) {
             let before = object.insert(pair[0].as_str().expect("a key is text").to_owned(), pair[1].clone());
-            assert!(before.is_none(), "{} is there twice", pair[0]);
+            assert!(before.is_none(), "{} occurs twice", pair[0]);
         }
     }
 
     fn append(&mut self) {
         let items = self.items();
-        let Some(Value::Array(array)) = self.stack.last_mut() else { panic!("no list lies below the mark") };
+        let Some(Value::Array(array)) = self.stack.last_mut() else { panic!("the value below the mark is not a list") };
         array.extend(items);
     }
 }
 
 fn number(value: &Value, key: &str) -> u64 {
-    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value} is no number"))
+    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value} is not a number"))
 }
 
 fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
-    value[key].as_array().unwrap_or_else(|| panic!("{key} of {value} is no list"))
+    value[key].as_array().unwrap_or_else(|| panic!("{key} of {value} is not a list"))
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_else(|| panic!("{key} of {value} is no text"))
+    value[key].as_str().unwrap_or_else(|| panic!("{key} of {value} is not a string"))
 }
 
 /// Checks the fields that the viewer uses, and replays the trace backwards as the viewer does: every block must lie in
@@ -122,7 +124,7 @@ fn check(snapshot: &Value, device: usize) {
         let mut next = number(segment, "address");
         let mut allocated = 0;
         for block in array(segment, "blocks") {
-            assert_eq!(number(block, "address"), next, "blocks lie side by side");
+            assert_eq!(number(block, "address"), next, "blocks are adjacent");
             next += number(block, "size");
             assert!(number(block, "requested_size") <= number(block, "size"));
             match text(block, "state") {
@@ -131,7 +133,7 @@ fn check(snapshot: &Value, device: usize) {
                     live.insert(number(block, "address"), number(block, "requested_size"));
                 }
                 "inactive" => {}
-                other => panic!("{other} is no state"),
+                other => panic!("unknown state {other}"),
             }
             frames(block);
         }
@@ -139,7 +141,7 @@ fn check(snapshot: &Value, device: usize) {
         assert_eq!(number(segment, "allocated_size"), allocated);
     }
     let traces = array(snapshot, "device_traces");
-    assert_eq!(traces.len(), device + 1, "the viewer finds the events at the number of the device");
+    assert_eq!(traces.len(), device + 1, "the events are at the index of the device");
     for event in traces[device].as_array().expect("a trace is a list").iter().rev() {
         frames(event);
         number(event, "time_us");
@@ -155,7 +157,7 @@ fn check(snapshot: &Value, device: usize) {
             "free_completed" => assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}"),
             "free_requested" => assert!(live.contains_key(&number(event, "addr")), "{event}"),
             "oom" => drop(number(event, "device_free")),
-            other => panic!("{other} is no action"),
+            other => panic!("unknown action {other}"),
         }
         for (address, bytes) in &live {
             let mut end = *address;
@@ -171,7 +173,7 @@ fn check(snapshot: &Value, device: usize) {
 /// Removes a part of a segment, and keeps the parts before and after it.
 fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
     let (start, size) = segments.range(..=address).next_back().map(|(start, size)| (*start, *size)).expect("a segment");
-    assert!(address + bytes <= start + size, "what came is not there");
+    assert!(address + bytes <= start + size, "the segment contains the removed part");
     segments.remove(&start);
     segments.extend((start < address).then_some((start, address - start)));
     segments.extend((address + bytes < start + size).then_some((address + bytes, start + size - address - bytes)));
@@ -227,10 +229,12 @@ json.dump({'summary': summary, 'trace': trace}, sys.stdout)
 
 /// Loads a pickle with PyTorch's memory viewer; returns `None` if `CURIUM_MEMORY_VIZ` does not name the file
 /// `_memory_viz.py`.
-#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
+#[expect(clippy::print_stderr, reason = "a skipped check is reported")]
 fn viewer(pickle: &[u8]) -> Option<Value> {
     let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {
-        eprintln!("PyTorch's viewer is left out: CURIUM_MEMORY_VIZ is not the path of its torch/cuda/_memory_viz.py");
+        eprintln!(
+            "skipped: PyTorch's viewer, because CURIUM_MEMORY_VIZ is not the path of its torch/cuda/_memory_viz.py"
+        );
         return None;
     };
     let output = run_python(VIEWER, &[path], pickle).expect("the viewer needs Python");
@@ -260,7 +264,7 @@ fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, b
 }
 
 #[test]
-fn snapshot_is_what_the_viewer_and_python_read() {
+fn snapshot_is_readable_by_the_viewer_and_by_python() {
     on_driver(|test| {
         let stream = test.stream();
         let options = CachingOptions::new().with_cache(true);
@@ -277,7 +281,7 @@ fn snapshot_is_what_the_viewer_and_python_read() {
                 free(&resource, &stream, pointer, bytes);
             }
         }
-        let error = resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has as much");
+        let error = resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has that much memory");
         let Error::OutOfMemory(figures) = &error else { panic!("{error}") };
         let left = figures.free.expect("the driver reports it");
         assert!(left > 0 && error.to_string().contains(&format!("{left} of ")), "{error}");
@@ -304,7 +308,7 @@ fn snapshot_is_what_the_viewer_and_python_read() {
 }
 
 #[test]
-fn segments_that_come_and_go_are_events_of_the_snapshot() {
+fn created_and_released_segments_are_events_of_the_snapshot() {
     on_driver(|test| {
         let (stream, mib) = (test.stream(), 1 << 20);
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 * mib);
@@ -338,7 +342,7 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
                 let read = Unpickler::read(&pickle);
                 check(&read, 0);
                 let total: u64 = array(&read, "segments").iter().map(|segment| number(segment, "total_size")).sum();
-                assert_eq!(total, resource.inner().statistics().reserved_bytes, "every segment is one that exists");
+                assert_eq!(total, resource.inner().statistics().reserved_bytes, "every segment exists");
                 viewer(&pickle);
             }
             live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
@@ -347,7 +351,7 @@ fn segments_that_come_and_go_are_events_of_the_snapshot() {
 }
 
 #[test]
-fn snapshot_without_segments_makes_its_own() {
+fn snapshot_without_segments_derives_them_from_the_blocks() {
     on_driver(|test| {
         let stream = test.stream();
         let resource = AllocationRecorder::ring(curium_memory::StreamOrdered, 1000);

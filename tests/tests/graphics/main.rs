@@ -29,7 +29,7 @@ fn on_hardware<I>(open: impl FnOnce(&TestDriver) -> Result<I, String>, test: imp
         Err(reason) => {
             let is_required = std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
             assert!(!is_required, "the interface cannot be opened: {reason}");
-            println!("left out: {reason}");
+            println!("skipped: {reason}");
         }
     });
 }

@@ -72,7 +72,7 @@ fn set_uid_program_follows_no_variable_that_names_code_or_files() {
     let folder = std::env::temp_dir().join(format!("curium-privileges-{}", std::process::id()));
     std::fs::create_dir(&folder).expect("a folder can be created");
     if folder.metadata().expect("the folder is there").uid() != 0 {
-        println!("left out: only root makes a program that is set-uid for others");
+        println!("skipped: only root can create a program that is set-user-ID for another user");
         return std::fs::remove_dir(&folder).expect("the folder is empty");
     }
     let this = std::env::current_exe().expect("the path of this program is known");

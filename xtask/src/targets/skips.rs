@@ -1,6 +1,6 @@
 //! Tests that an emulator cannot run, each with its reason.
 
-/// A test that is left out.
+/// A test that is skipped.
 pub(crate) struct Skip {
     targets: &'static str,
     program: &'static str,
@@ -22,7 +22,7 @@ const SKIPS: &[Skip] = &[
     Skip { targets: "aarch64", program: "run", test: "program_that_cannot_be_started_is_named", reason: SPAWN },
 ];
 
-/// Returns what is left out of a program of tests.
+/// Returns the skipped tests of a test program.
 pub(crate) fn of(target: &str, program: &str) -> Vec<&'static Skip> {
     SKIPS.iter().filter(|skip| target.contains(skip.targets) && skip.program == program).collect()
 }

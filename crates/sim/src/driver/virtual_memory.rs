@@ -187,7 +187,7 @@ impl Driver {
         }
     }
 
-    /// Releases memory without owners, unless work may still use it: then a later call does.
+    /// Releases memory without owners if no work is pending. Otherwise a later call releases it.
     fn drop_retired_memory(&self) {
         let state = self.lock();
         if state.schedule.pending(|_| true).is_empty() {

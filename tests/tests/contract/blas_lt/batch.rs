@@ -9,7 +9,7 @@ use super::value::{Random, host_of};
 use super::{execute, lt, plan};
 
 #[test]
-fn products_of_a_batch_are_those_of_its_matrices() {
+fn batch_computes_the_product_of_each_pair_of_matrices() {
     on_driver(|test| {
         let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(61));
         let (m, n, k, count) = (16, 8, 40, 3);
@@ -43,7 +43,7 @@ fn products_of_a_batch_are_those_of_its_matrices() {
 }
 
 #[test]
-fn results_of_a_batch_may_lie_side_by_side_in_rows_that_they_share() {
+fn results_of_a_batch_may_be_adjacent_in_the_same_rows() {
     on_driver(|test| {
         let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(62));
         let (m, n, k, count) = (16, 8, 24, 3);

@@ -92,7 +92,7 @@ impl Outcome {
     #[expect(clippy::print_stdout, reason = "the output of the tests lists those that were skipped")]
     fn report(&self) {
         let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) else {
-            self.left_out.iter().for_each(|line| println!("left out: {line}"));
+            self.left_out.iter().for_each(|line| println!("skipped: {line}"));
             return;
         };
         let text: String = self.left_out.iter().map(|line| format!("{line}\n")).collect();

@@ -85,7 +85,7 @@ fn shuffles() -> Vec<BlockForm> {
     forms
 }
 
-/// Votes on a bit of an operand, by member masks, and one on which all agree.
+/// Votes on a predicate that differs between lanes, and on one that is the same in all, for several member masks.
 fn votes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (mode, members) in
@@ -190,7 +190,7 @@ fn reductions() -> Vec<BlockForm> {
                         "redux.sync.xor.b32" => a ^ b,
                         _ => a.wrapping_add(b),
                     });
-                    [u64::from(result.expect("a lane takes part")), 0, 0, 0]
+                    [u64::from(result.expect("a lane participates")), 0, 0, 0]
                 })
             };
             forms.push(BlockForm::new(format!("{spelling} {members:#x}"), code, expected).needs(80));

@@ -3,7 +3,7 @@
 use super::super::Schedule;
 use super::{BASE, Bench};
 
-/// Each block counts its visits to the indices of blocks: its own, and those that it takes over. The word at `[%p+1024]` counts blocks.
+/// Each block increments a counter at its own index and at each index that it takes over. The word at `[%p+1024]` counts blocks.
 const TAKER: &str = "
     .shared .align 16 .b128 answer;
     .shared .align 8 .b64 done;
@@ -103,5 +103,5 @@ fn misaligned_response_is_a_fault() {
     clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r3], [%r2];",
         4096,
     );
-    bench.launch(2, 1).expect_err("8 bytes behind a multiple of 16");
+    bench.launch(2, 1).expect_err("8 bytes after a multiple of 16");
 }

@@ -10,7 +10,7 @@ const R0: RegisterId = RegisterId(0);
 const R1: RegisterId = RegisterId(1);
 
 #[test]
-fn guards_are_read_with_their_sense() {
+fn guards_are_parsed_with_their_negation() {
     let plain = instruction("@%p1 ret;");
     assert_eq!(plain.predicate, Some(Predicate { register: R0, negated: false }));
     let negated = instruction("  @!%p1 ret;");
@@ -19,7 +19,7 @@ fn guards_are_read_with_their_sense() {
 }
 
 #[test]
-fn suffixes_keep_their_order_and_meaning() {
+fn suffixes_are_parsed_in_order_and_by_opcode() {
     use Modifier as M;
     for (text, opcode, expected) in [
         (
