@@ -25,7 +25,7 @@ impl<'a> ContextStack<'a> {
     /// Panics if a context is already current, or if the driver call fails.
     #[must_use]
     pub fn push(driver: &'a Driver, contexts: &[CUcontext]) -> Self {
-        assert!(current(driver).is_null(), "a context is current on this thread already");
+        assert!(current(driver).is_null(), "a context is already current on this thread");
         for context in contexts {
             // SAFETY: the tests pass live contexts of this driver.
             unsafe { call!(driver, cuCtxPushCurrent_v2(*context)) }.expect("a live context can be pushed");

@@ -86,7 +86,7 @@ pub fn outcomes_of_processes(
 ) -> Vec<(bool, String)> {
     if OtherProcess::is_this(name) {
         let given = std::env::var(INPUT).expect("the process was given an input");
-        let (number, input) = given.split_once(' ').expect("it is a number and the rest");
+        let (number, input) = given.split_once(' ').expect("it starts with a number");
         test(number.parse().expect("it is a number"), input);
         std::process::exit(0);
     }
@@ -113,7 +113,7 @@ pub fn beside_a_process_that_is_killed<T>(
 
     impl Drop for Killed {
         fn drop(&mut self) {
-            self.0.kill().and_then(|()| self.0.wait()).expect("a child can be ended");
+            self.0.kill().and_then(|()| self.0.wait()).expect("a child can be killed");
         }
     }
 
@@ -184,7 +184,7 @@ impl OtherProcess {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child can be waited for").is_none() {
             if Instant::now() > deadline {
-                self.child.kill().expect("a child can be ended");
+                self.child.kill().expect("a child can be killed");
                 return false;
             }
             std::thread::sleep(Duration::from_millis(5));

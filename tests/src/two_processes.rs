@@ -39,7 +39,7 @@ pub fn in_two_processes(name: &str, first: impl FnOnce(&mut Peer), second: impl 
 
 impl Peer {
     fn new(socket: UnixStream) -> Self {
-        socket.set_read_timeout(Some(PATIENCE)).expect("a socket takes a timeout");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a socket accepts a timeout");
         Self { socket }
     }
 

@@ -23,7 +23,7 @@ fn dependencies(package: &str, edges: &str, depth: &str, targets: &[&str]) -> BT
         .output()
         .expect("cargo can be started");
     assert!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("cargo writes text");
+    let text = String::from_utf8(output.stdout).expect("cargo writes UTF-8");
     let names = text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
     names.filter(|name| name != package).collect()
 }
@@ -87,7 +87,7 @@ fn every_package_of_the_workspace_is_on_the_list() {
         return;
     }
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
-    let folders = std::fs::read_dir(root).expect("the crates are there");
+    let folders = std::fs::read_dir(root).expect("the crates exist");
     let manifests = folders.map(|folder| folder.expect("a folder can be read").path().join("Cargo.toml"));
     for manifest in manifests.filter(|manifest| manifest.exists()) {
         let text = std::fs::read_to_string(&manifest).expect("a manifest can be read");
@@ -168,5 +168,5 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "a new dependency is a commit of its own, which adds it here with its reason"
     );
     let gone: Vec<_> = allowed.iter().filter(|name| !found.contains(**name)).collect();
-    assert_eq!(gone, Vec::<&&str>::new(), "these are no longer used: take them off the list");
+    assert_eq!(gone, Vec::<&&str>::new(), "these are unused; remove them from the list");
 }

@@ -91,7 +91,8 @@ fn every_interleaving_of_two_threads_leaves_no_use_unordered() {
 
 #[test]
 fn tails_that_are_counted_in_another_order_leave_uses_unordered() {
-    tails::check(tails::Order::NoteBeforeWork).expect_err("a use that is noted too early is taken for waited for");
+    tails::check(tails::Order::NoteBeforeWork)
+        .expect_err("an access that is recorded too early is taken for one that was waited for");
     tails::check(tails::Order::CountAfterRecord)
-        .expect_err("a tail that is counted too late is taken for one that follows");
+        .expect_err("a sync point that is counted too late is taken for a later one");
 }

@@ -71,20 +71,20 @@ mod tests {
 
     #[test]
     fn program_is_read_with_its_kind() {
-        let found = artifact(TEST).expect("it is cargo's form");
+        let found = artifact(TEST).expect("it has the form of cargo's output");
         assert_eq!(found, Some(Artifact { kind: "test".to_owned(), file: "/t/deps/contract-1".into() }));
     }
 
     #[test]
     fn library_that_is_no_program_is_left_out() {
         let line = TEST.replace("\"executable\":\"/t/deps/contract-1\"", "\"executable\":null");
-        assert_eq!(artifact(&line).expect("it is cargo's form"), None);
+        assert_eq!(artifact(&line).expect("it has the form of cargo's output"), None);
     }
 
     #[test]
     fn shared_library_is_its_file() {
         let line = r#"{"reason":"compiler-artifact","target":{"kind":["cdylib"],"crate_types":["cdylib"]},"filenames":["/t/libsim.so"],"executable":null}"#;
-        let found = artifact(line).expect("it is cargo's form").expect("it is a shared library");
+        let found = artifact(line).expect("it has the form of cargo's output").expect("it is a shared library");
         assert_eq!(found.file, PathBuf::from("/t/libsim.so"));
     }
 

@@ -138,7 +138,10 @@ mod tests {
 
     #[test]
     fn total_is_read_and_nothing_counted_is_an_error() {
-        assert_eq!(total("events: Ir\nfn=(1)\n+1 5\ntotals: 820032\n").expect("it is callgrind's form"), 820_032);
+        assert_eq!(
+            total("events: Ir\nfn=(1)\n+1 5\ntotals: 820032\n").expect("it has the form of callgrind's output"),
+            820_032
+        );
         assert!(total("events: Ir\ntotals: 0\n").is_err());
         assert!(total("events: Ir\n").is_err());
     }

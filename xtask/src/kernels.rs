@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn kernel_that_does_not_compile_is_an_error_with_the_compilers_log() {
         let error = nvrtc().compile("bad.cu", "__global__ void bad() { nonsense; }", &[ARCHITECTURE]);
-        let message = error.expect_err("the source is wrong").to_string();
+        let message = error.expect_err("the source is invalid").to_string();
         assert!(message.contains("bad.cu") && message.contains("nonsense"), "{message}");
     }
 

@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn each_program_has_its_expectation_and_each_expectation_its_program() {
-        let expected = expected::read(&crate::root().join("outside")).expect("the file is right");
+        let expected = expected::read(&crate::root().join("outside")).expect("the file is correct");
         assert_eq!(expected.len(), PROGRAMS.len());
         for program in &PROGRAMS {
             let of_it = expected::of(&expected, program.name).expect("it is there");

@@ -267,7 +267,7 @@ mod tests {
         for list in [&pins.nvrtc, &pins.cublas, &pins.curand, &pins.cufft] {
             assert_eq!(versions(list), cuda);
         }
-        assert_eq!(versions(&pins.nvjitlink), cuda[1..], "nvJitLink came with CUDA 12.0");
+        assert_eq!(versions(&pins.nvjitlink), cuda[1..], "CUDA 12.0 introduced nvJitLink");
     }
 
     #[test]

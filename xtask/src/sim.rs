@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn exports_are_those_of_the_version_and_before() {
-        let functions = listed(LIST).expect("the list is right");
-        let exports = |text| exports(&functions, version(text)).expect("there are some");
+        let functions = listed(LIST).expect("the list is correct");
+        let exports = |text| exports(&functions, version(text)).expect("at least one exists");
         assert_eq!(exports("12.4"), "{ global:\ncuInit; cuInit_pt[ds][sz];\nlocal: *; };\n");
         let newer = "{ global:\ncuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nlocal: *; };\n";
         assert_eq!(exports("12.5"), newer);
@@ -157,14 +157,14 @@ mod tests {
 
     #[test]
     fn version_before_all_functions_and_line_without_version_are_errors() {
-        assert!(exports(&listed(LIST).expect("the list is right"), version("1.0")).is_err());
+        assert!(exports(&listed(LIST).expect("the list is correct"), version("1.0")).is_err());
         assert!(listed("fn cuInit(Flags: u32) -> R;").is_err());
     }
 
     #[test]
     fn generated_list_has_the_functions_of_each_version() {
-        let functions = functions().expect("the list is there and right");
-        let count = |text| exports(&functions, version(text)).expect("there are some").lines().count();
+        let functions = functions().expect("the list exists and is correct");
+        let count = |text| exports(&functions, version(text)).expect("at least one exists").lines().count();
         assert!(count("11.8") > 400 && count("11.8") < count("12.0") && count("13.0") < count("13.5"));
     }
 }

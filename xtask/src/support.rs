@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn function_without_wrapping_newer_form_or_reason_has_no_status() {
-        let reasons = Reasons::parse("").expect("there is nothing to be wrong");
+        let reasons = Reasons::parse("").expect("nothing can be wrong");
         let names = names(&["cuOld", "cuOld_v2"]);
         assert_eq!(
             status("cuOld", &names, &BTreeMap::new(), &reasons),

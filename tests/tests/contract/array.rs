@@ -102,11 +102,15 @@ fn arrays_take_views_of_every_kind_of_memory() {
         let array = Array::from_slice(&stream, &[0_u32; 24], ArrayShape::new_2d(6, 4), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&stream, &numbers(12)).expect("memory suffices");
-        array.copy_from_device(region, &vector.slice(4..10).expect("there are")).expect("the lengths are equal");
+        array
+            .copy_from_device(region, &vector.slice(4..10).expect("the driver has some"))
+            .expect("the lengths are equal");
         let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
         array.copy_to_device(region, &mut mapped).expect("the lengths are equal");
         assert_eq!(mapped.host_view().expect("the work ends")[..], [4, 5, 6, 7, 8, 9]);
-        array.copy_to_device(region, &mut vector.slice_mut(..6).expect("there are")).expect("the lengths are equal");
+        array
+            .copy_to_device(region, &mut vector.slice_mut(..6).expect("the driver has some"))
+            .expect("the lengths are equal");
         assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
         let error = array.copy_from_device(region, &vector).expect_err("too long");
         assert!(error.to_string().contains("the region has 6 elements, the other operand has 12"), "{error}");
@@ -145,7 +149,7 @@ fn batch_with_arrays(test: &TestDriver) {
     let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from).expect("the region is in the array");
     let batch = batch.copy_from_array(to, &source, [0, 2, 0]).expect("the region is in the array");
     assert_eq!(batch.len(), 2);
-    batch.enqueue(&other).expect("the copies can be put on a stream");
+    batch.enqueue(&other).expect("the copies can be enqueued");
     gate.open();
     let region = ArrayRegion { origin: [4, 1, 0], extent: [3, 2, 1] };
     let mut read = [[0; 2]; 6];

@@ -27,7 +27,7 @@ fn mapping(test: &TestDriver) -> Mapping {
     let memory = PhysicalMemory::new(&test.device(), BYTES).expect("memory suffices");
     let mapping = AddressRange::reserve(test.driver(), BYTES).and_then(|range| range.map(0, &memory));
     let mapping = mapping.expect("it fits");
-    mapping.set_access(&test.device(), MemoryAccess::ReadWrite).expect("the device can have access");
+    mapping.set_access(&test.device(), MemoryAccess::ReadWrite).expect("the device can be given access");
     mapping
 }
 
@@ -122,7 +122,7 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
         let graph = Graph::capture(&test.context(), |scope| {
             // SAFETY: as above.
             let buffer = unsafe { BorrowedBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
-            assert!(buffer.expect_err("the stream is of a scope").to_string().contains(scope_error));
+            assert!(buffer.expect_err("the stream belongs to a capture").to_string().contains(scope_error));
             Ok::<_, Error>(())
         });
         drop(graph.expect("the capture ends"));

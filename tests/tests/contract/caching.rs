@@ -99,15 +99,15 @@ fn memory_freed_on_a_stream_is_for_others_only_once_its_work_is_done() {
         block.fill(1);
         let address = block.address();
         drop(block);
-        assert_eq!(Block::new(&resource, &stream, bytes).address(), address, "the same stream has it at once");
+        assert_eq!(Block::new(&resource, &stream, bytes).address(), address, "the same stream reuses it immediately");
         let while_pending = Block::new(&resource, &other, bytes);
-        assert_ne!(while_pending.address(), address, "the work on the other stream is not done");
+        assert_ne!(while_pending.address(), address, "the work on the other stream has not completed");
         gate.open();
         stream.synchronize().expect("the stream works");
         drop(while_pending);
         let _held = Block::new(&resource, &other, bytes);
         let after = Block::new(&resource, &other, bytes);
-        assert_eq!(after.address(), address, "the work is done");
+        assert_eq!(after.address(), address, "the work has completed");
         assert_eq!(resource.statistics().growths, 2);
     });
 }
@@ -128,7 +128,7 @@ fn memory_of_a_destroyed_stream_is_reused() {
             drop(stream);
             context.synchronize().expect("the context works");
         }
-        assert_eq!(resource.statistics().growths, 1, "memory is not lost with its stream");
+        assert_eq!(resource.statistics().growths, 1, "memory of a destroyed stream is reused");
     });
 }
 
@@ -145,13 +145,13 @@ fn destroyed_stream_is_reported_to_every_resource_that_watches_it() {
         let other = test.stream();
         for resource in [&first, &second] {
             drop(Block::new(resource, &other, 24 << 20));
-            assert_eq!(resource.statistics().growths, 2, "the work of the stream that is gone is not done");
+            assert_eq!(resource.statistics().growths, 2, "the work of the destroyed stream has not completed");
         }
         gate.open();
         context.synchronize().expect("the context works");
         for resource in [&first, &second] {
             let _held = [Block::new(resource, &other, 24 << 20), Block::new(resource, &other, 24 << 20)];
-            assert_eq!(resource.statistics().growths, 2, "the work is done");
+            assert_eq!(resource.statistics().growths, 2, "the work has completed");
         }
     });
 }
@@ -176,9 +176,9 @@ fn threads_share_the_memory_and_lose_none_at_their_end() {
         assert_eq!((statistics.allocations, statistics.frees), (4 * 50 * 40, 4 * 50 * 40));
         assert_eq!((statistics.live_bytes(), statistics.free_bytes), (0, statistics.reserved_bytes));
         stream.synchronize().expect("the stream works");
-        resource.purge().expect("purging makes no error");
+        resource.purge().expect("purging returns no error");
         let statistics = resource.statistics();
-        assert_eq!(statistics.longest_free_bytes, statistics.reserved_bytes, "all that is free joins");
+        assert_eq!(statistics.longest_free_bytes, statistics.reserved_bytes, "all free memory coalesces");
         assert!(statistics.fragmentation() < f64::EPSILON);
     });
 }
@@ -231,7 +231,7 @@ fn trim_releases_unused_memory() {
         let reserved = resource.statistics().reserved_bytes;
         assert!(reserved >= 160 << 20, "{reserved} bytes are reserved");
         resource.synchronize(&stream).expect("the context works");
-        resource.trim(&stream, 0).expect("free memory can be given back");
+        resource.trim(&stream, 0).expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
         if test.simulator().is_some() {
             assert_eq!(free(), before - (32 << 20));
@@ -240,7 +240,7 @@ fn trim_releases_unused_memory() {
         assert!(kept.holds(3));
         drop(kept);
         resource.synchronize(&stream).expect("the context works");
-        resource.trim(&stream, 0).expect("free memory can be given back");
+        resource.trim(&stream, 0).expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 0);
         drop(Block::new(&resource, &stream, 50 << 20));
     });
@@ -256,7 +256,7 @@ fn trim_leaves_memory_whose_work_is_pending() {
         assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
         gate.open();
         stream.synchronize().expect("the stream works");
-        resource.trim(&stream, 0).expect("free memory can be given back");
+        resource.trim(&stream, 0).expect("free memory can be released");
         assert_eq!(resource.statistics().reserved_bytes, 0);
     });
 }
@@ -268,7 +268,7 @@ fn stream_of_another_context_is_refused() {
         let context = test.device().create_context(curium_driver::ContextOptions::new());
         let context = context.expect("a context can be created");
         let stream = context.stream().expect("a stream can be created");
-        let error = resource.allocate(&stream, 16, 16).expect_err("the memory is another context's");
+        let error = resource.allocate(&stream, 16, 16).expect_err("the memory belongs to another context");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(error.to_string().starts_with("CachingResource::allocate: context mismatch (Stream("), "{error}");
     });
@@ -334,7 +334,7 @@ fn private_pool_queries_no_stream_and_keeps_its_memory() {
         assert_eq!(resource.statistics().allocations, 0);
         // A graph may run again and use the memory it freed: waiting and trimming have no effect.
         pool.synchronize(&stream).expect("the context works");
-        pool.trim(&stream, 0).expect("trimming makes no error");
+        pool.trim(&stream, 0).expect("trimming returns no error");
         let third = test.stream();
         let elsewhere = Block::new(&pool, &third, 24 << 20).address();
         assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
@@ -368,7 +368,7 @@ fn trim_that_fails_keeps_what_is_still_mapped() {
         assert_eq!(resource.statistics().free_bytes, 32 << 20);
         Block::new(&resource, &stream, 1 << 20).fill(1);
         stream.synchronize().expect("the stream works");
-        resource.trim(&stream, 0).expect("the driver does not refuse twice");
+        resource.trim(&stream, 0).expect("the second call succeeds");
         assert_eq!(resource.statistics().reserved_bytes, 0);
     });
 }

@@ -41,7 +41,7 @@ fn launch(kernel: &Double, stream: &Stream, buffer: &mut DeviceBuffer<f32>) -> R
 
 /// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
-    let error = result.err().expect("the graph would miss it");
+    let error = result.err().expect("the graph would not contain it");
     assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
 }
 
@@ -98,7 +98,7 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
             });
             launch(&double, &scope.fork()?, &mut x)
         });
-        assert_eq!(graph.expect("the fork is of the capture").nodes().expect("it can be queried").len(), 1);
+        assert_eq!(graph.expect("the fork belongs to the capture").nodes().expect("it can be queried").len(), 1);
         assert_eq!(x.to_vec().expect("the buffer can be read"), [2.0; LEN]);
     });
 }
@@ -131,7 +131,7 @@ fn thread_is_unrestricted_when_the_closure_has_failed_or_panicked() {
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             Graph::capture(&context, |_| -> Result<(), Error> { panic!("part of the test") })
         }));
-        assert!(panicked.is_err(), "the panic goes on");
+        assert!(panicked.is_err(), "the panic propagates");
         launch(&double, &stream, &mut x).expect("the closure has ended");
         assert_eq!(x.to_vec().expect("the buffer can be read"), [4.0; LEN]);
     });
@@ -279,14 +279,14 @@ fn no_operation_enqueues_work_that_the_graph_would_miss() {
                 let own = name.rsplit("::").next().unwrap_or(name);
                 if text.contains(&format!("`{own}_on(")) {
                     named += 1;
-                    assert!(names.contains(format!("{name}_on").as_str()), "{name} has no twin: {text}");
+                    assert!(names.contains(format!("{name}_on").as_str()), "{name} has no counterpart: {text}");
                 }
                 Ok(())
             });
             assert!(graph.is_ok_and(|graph| graph.nodes().is_ok_and(|nodes| nodes.is_empty())), "{name}");
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
-        assert!(refused > 120 && named >= 15, "{refused} were refused, and {named} have twins");
+        assert!(refused > 120 && named >= 15, "{refused} were refused, and {named} have counterparts");
     });
 }
 
@@ -305,7 +305,7 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
             assert_refused(x.to_vec(), read);
             assert_refused(x.to_vec_on(scope), read);
             assert_refused(x.copy_to_slice_on(scope, &mut [0; 16]), read);
-            let source = pinned.take().expect("it comes back");
+            let source = pinned.take().expect("it is returned");
             let (source, error) =
                 copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains("`copy_from_slice_on(scope, …)`"), "{error}");

@@ -36,7 +36,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
 
 /// Asserts that this crate returns an error with this reason before it calls the driver.
 fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
-    let error = result.err().expect("the operation would break the capture");
+    let error = result.err().expect("the operation would invalidate the capture");
     assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
 }
 
@@ -72,7 +72,7 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
             fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
             Err(Event::new(scope.context(), EventFlags::empty())
                 .and_then(|event| scope.wait_event(&event))
-                .expect_err("the event is not of the capture"))
+                .expect_err("the event does not belong to the capture"))
         });
         assert_refused(failed, "was not recorded in that capture");
         let clone = clone.expect("the work was called");
@@ -87,7 +87,7 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
                 panic!("part of the test")
             })
         }));
-        assert!(panicked.is_err(), "the panic goes on");
+        assert!(panicked.is_err(), "the panic propagates");
         assert_eq!(values(&x), [9; LEN]);
         Graph::capture(&context, |_| Ok::<_, Error>(())).expect("another capture can begin");
     });
@@ -201,7 +201,7 @@ fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
         assert_refused(leaked.as_slice_mut().fill_on(&stream, 1), "exists only while that graph runs");
         assert_refused(leaked.as_slice_mut().fill(1), "exists only while that graph runs");
         for _ in 0..2 {
-            executable.launch(&stream).expect("what was allocated is freed again");
+            executable.launch(&stream).expect("every allocation is freed");
             assert_eq!(values(&result), [8; LEN]);
             result.as_slice_mut().fill(0).expect("the owner may write");
         }
@@ -218,7 +218,7 @@ fn graph_cache_uses_the_cheapest_operation_and_returns_which() {
             let replayed = replays.run(&stream, key, (value, times), |stream| {
                 (0..times).try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
             });
-            let replayed = replayed.expect("the work is right");
+            let replayed = replayed.expect("the work is correct");
             assert_eq!(values(x), [value; LEN], "after {replayed:?}");
             replayed
         };
@@ -230,7 +230,7 @@ fn graph_cache_uses_the_cheapest_operation_and_returns_which() {
         assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Captured));
         assert!(matches!(step("c", 5, 1, &mut x), GraphCacheOutcome::Captured));
         assert!(matches!(step("b", 4, 1, &mut x), GraphCacheOutcome::Launched));
-        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Captured), "it was not used for longest");
+        assert!(matches!(step("a", 3, 2, &mut x), GraphCacheOutcome::Captured), "it was not the least recently used");
         assert_eq!((replays.len(), replays.counts().evicted, replays.counts().captured), (2, 2, 4));
     });
 }
@@ -248,9 +248,9 @@ fn replay_in_a_capture_is_a_part_of_it() {
                 other => panic!("{other:?}"),
             })
         };
-        assert_eq!(step(&stream).expect("the work is right"), "new");
+        assert_eq!(step(&stream).expect("the work is correct"), "new");
         let graph = Graph::capture(&context, |scope| step(scope).map(|what| assert_eq!(what, "captured")));
-        assert_eq!(step(&stream).expect("the work is right"), "launched");
+        assert_eq!(step(&stream).expect("the work is correct"), "launched");
         x.as_slice_mut().fill(0).expect("the owner may write");
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is valid");
         executable.launch(&stream).expect("it can be launched");
@@ -269,7 +269,7 @@ fn work_that_cannot_be_captured_is_run_as_it_is() {
                 x.as_slice_mut().fill_on(stream, 7)?;
                 stream.synchronize()
             });
-            match replayed.expect("the work is right") {
+            match replayed.expect("the work is correct") {
                 GraphCacheOutcome::Ran(Some(reason)) if round == 0 => {
                     assert!(reason.to_string().contains("is being captured"));
                 }

@@ -330,8 +330,8 @@ fn accesses_of_device_memory_that_are_ordered_or_atomic_are_not_reported() {
             assert_eq!(severities(seed, blocks, text), (true, Vec::new()), "{text}, {blocks} blocks, seed {seed}");
         }
     }
-    assert!(!severities(0, 1, &exchange.replace("bar.sync 0;", "")).0, "without a barrier it is a race");
-    assert!(!severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0, "without a fence it is a race");
+    assert!(!severities(0, 1, &exchange.replace("bar.sync 0;", "")).0, "without a barrier, the accesses race");
+    assert!(!severities(0, 2, &LAST_BLOCK_LOADS.replace("FENCE", "")).0, "without a fence, the accesses race");
 }
 
 #[test]

@@ -27,13 +27,13 @@ fn checkpoints(peer: &mut Peer) {
         let (driver, pid) = (test.driver(), i32::from_ne_bytes(peer.receive()));
         let expect = |state| assert_eq!(ProcessState::of(driver, pid).expect("the process uses the driver"), state);
         let running = CheckpointProcess::running(driver, pid).expect("it runs");
-        let locked = running.lock(Some(Duration::from_secs(20))).expect("it has nothing to do");
+        let locked = running.lock(Some(Duration::from_secs(20))).expect("no work is pending");
         expect(ProcessState::Locked);
-        let checkpointed = locked.checkpoint().expect("its memory has a place");
+        let checkpointed = locked.checkpoint().expect("its memory has a location");
         expect(ProcessState::Checkpointed);
         let restored = checkpointed.restore(&[]).expect("the device is still there");
         expect(ProcessState::Locked);
-        restored.unlock().expect("it can go on");
+        restored.unlock().expect("it can continue");
         expect(ProcessState::Running);
         peer.send(&[1]);
         assert_eq!(peer.receive(), [7; 64]);
@@ -47,7 +47,7 @@ fn is_checkpointed(peer: &mut Peer) {
         test.context().synchronize().expect("the context works");
         peer.send(&std::process::id().to_ne_bytes());
         assert_eq!(peer.receive(), [1]);
-        peer.send(&buffer.to_vec().expect("the buffer is where it was"));
+        peer.send(&buffer.to_vec().expect("the buffer has not moved"));
     });
 }
 

@@ -96,7 +96,7 @@ fn context_that_the_driver_does_not_release_is_given_back_by_close() {
         let (context, error) = context.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
         context.synchronize().expect("the context is still there");
-        context.close().expect("the driver refused once only");
+        context.close().expect("only the first call failed");
     });
 }
 

@@ -25,9 +25,9 @@ fn pushed_contexts_are_popped_in_reverse() {
         first.push().expect("a context can be pushed");
         second.push().expect("a context can be pushed");
         assert!(second.is_current().expect("it can be queried") && !first.is_current().expect("it can be queried"));
-        assert_eq!(Context::pop(test.driver()).expect("a context is there"), second.as_raw());
+        assert_eq!(Context::pop(test.driver()).expect("the context exists"), second.as_raw());
         assert!(first.is_current().expect("it can be queried"));
-        assert_eq!(Context::pop(test.driver()).expect("a context is there"), first.as_raw());
+        assert_eq!(Context::pop(test.driver()).expect("the context exists"), first.as_raw());
         let error = Context::pop(test.driver()).expect_err("the stack is empty");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
     });
@@ -85,9 +85,9 @@ fn scope_restores_the_stack_when_it_panics() {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             second.scoped(|| -> () { std::panic::panic_any("this panic is part of the test") })
         }));
-        assert!(outcome.is_err(), "the panic goes on");
+        assert!(outcome.is_err(), "the panic propagates");
         assert_eq!(current(test), first.as_raw());
-        Context::pop(test.driver()).expect("a context is there");
+        Context::pop(test.driver()).expect("the context exists");
     });
 }
 
@@ -104,7 +104,7 @@ fn scope_pops_the_contexts_that_other_code_pushed() {
             })
             .expect("a context can be pushed");
         assert_eq!(current(test), first.as_raw());
-        Context::pop(test.driver()).expect("a context is there");
+        Context::pop(test.driver()).expect("the context exists");
     });
 }
 
@@ -114,7 +114,7 @@ fn context_that_was_current_elsewhere_may_end() {
         let (_, created) = contexts(test);
         created.set_current().expect("a context can be current");
         drop(created);
-        assert!(current(test).is_null(), "the driver takes a context that ends off the stack");
+        assert!(current(test).is_null(), "the driver removes a destroyed context from the stack");
     });
 }
 
@@ -134,7 +134,7 @@ fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
                 });
             }
         });
-        context.synchronize().expect("the context is there after the threads");
+        context.synchronize().expect("the context outlives the threads");
     });
 }
 
@@ -162,12 +162,12 @@ fn observer_of_calls_does_not_change_the_current_context() {
         let guard = observe_calls(Shared(Arc::clone(&observer)));
         let pinned = PinnedBuffer::<u8>::zeroed(&context, 64, PinnedFlags::empty());
         drop(guard);
-        assert!(current(test).is_null(), "the stack is as it was");
+        assert!(current(test).is_null(), "the stack is unchanged");
         let errors = observer.1.lock().expect("no thread panics").clone();
         assert!(!errors.is_empty() && errors.iter().all(Option::is_some), "{errors:?}");
         assert!(errors.iter().flatten().all(|error| error.contains("observer")), "{errors:?}");
         drop((observer, other));
-        assert_eq!(*pinned.expect("memory suffices"), [0; 64], "the memory is the first context's");
+        assert_eq!(*pinned.expect("memory suffices"), [0; 64], "the memory belongs to the first context");
     });
 
     struct Shared<T>(Arc<T>);

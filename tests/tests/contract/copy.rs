@@ -288,7 +288,7 @@ fn box_is_copied_from_the_host_on_the_device_and_back() {
         assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
         let all = target.to_vec().expect("it can be read");
         let written = all.iter().filter(|value| **value != 999).count();
-        assert_eq!((written, all[3], all[8]), (12, 999, 999), "what lies between rows keeps its values");
+        assert_eq!((written, all[3], all[8]), (12, 999, 999), "the padding between rows is unchanged");
     });
 }
 

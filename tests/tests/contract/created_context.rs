@@ -93,7 +93,10 @@ fn context_that_cannot_be_limited_is_refused() {
 fn flags_that_exclude_each_other_are_an_error_that_names_them() {
     on_driver(|test| {
         let flags = ContextFlags::SPIN | ContextFlags::YIELD;
-        let error = test.device().create_context(ContextOptions::new().with_flags(flags)).expect_err("they exclude");
+        let error = test
+            .device()
+            .create_context(ContextOptions::new().with_flags(flags))
+            .expect_err("they are mutually exclusive");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("SPIN | YIELD"), "{error}");
     });
@@ -173,7 +176,7 @@ fn settings_of_a_context_are_read_and_set() {
         context.reset_persisting_l2().expect("the cache can be reset");
         context.flush_rdma_writes(RdmaScope::Owner).expect("the host can flush");
         let all = test.device().attribute(curium_driver::DeviceAttribute::MULTIPROCESSOR_COUNT).expect("it is known");
-        assert_eq!(context.affinity().expect("it can be read"), all, "nothing confines the context");
+        assert_eq!(context.affinity().expect("it can be read"), all, "the context is not limited");
     });
 }
 
@@ -197,7 +200,7 @@ fn event_of_a_context_waits_for_every_stream() {
         let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         let gate = Gate::on(&stream);
         context.record_event(&event).expect("an event can be recorded");
-        assert!(!event.is_finished().expect("an event can be queried"), "the work of one stream is not done");
+        assert!(!event.is_finished().expect("an event can be queried"), "the work of one stream has not completed");
         context.wait_event(&event).expect("a context can wait");
         let behind = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
         behind.record(&other).expect("an event can be recorded");
@@ -213,7 +216,7 @@ fn event_of_another_context_is_not_recorded_but_waited_for() {
     on_driver(|test| {
         let (context, other) = (created(test), test.context());
         let event = Event::new(&other, EventFlags::DISABLE_TIMING).expect("an event can be created");
-        let error = context.record_event(&event).expect_err("the event is of another context");
+        let error = context.record_event(&event).expect_err("the event belongs to another context");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
         context.wait_event(&event).expect("any event can be synchronized");
     });
@@ -253,7 +256,7 @@ fn borrowed_context_is_not_destroyed() {
         assert_eq!(first.kind(), ContextKind::Borrowed);
         assert_eq!(first.device().as_raw(), test.device().as_raw());
         use_all_of(&first);
-        first.close().expect("there is nothing to end");
+        first.close().expect("nothing can be ended");
         use_all_of(&borrow());
         assert_eq!(borrow().into_raw().expect("nothing keeps it"), RawContext::Borrowed(owner.as_raw()));
     });
@@ -291,7 +294,7 @@ fn options_that_exclude_each_other_are_refused_before_the_driver_is_called() {
         let queue = curium_driver::GraphicsQueue::Vulkan(std::ptr::without_provenance_mut(8));
         // SAFETY: the driver rejects the options before it dereferences the pointer.
         let options = unsafe { ContextOptions::new().with_multiprocessors(8).with_graphics(queue) };
-        let error = test.device().create_context(options).expect_err("they exclude each other");
+        let error = test.device().create_context(options).expect_err("they are mutually exclusive");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert_eq!(simulator.calls(Function::cuCtxCreate_v4), 0);
     });

@@ -17,7 +17,7 @@ fn name_of_a_simulated_device_identifies_it() {
 fn device_has_a_uuid_and_a_pci_bus_id() {
     on_driver(|test| {
         assert_ne!(test.device().uuid().expect("a device has a UUID"), [0; 16]);
-        let place = test.device().pci_bus_id().expect("a device has a place on the bus");
+        let place = test.device().pci_bus_id().expect("the device has a PCI bus identifier");
         let parts: Vec<_> = place.split([':', '.']).collect();
         assert_eq!(parts.len(), 4, "{place}");
         assert!(parts.iter().all(|part| u32::from_str_radix(part, 16).is_ok()), "{place}");

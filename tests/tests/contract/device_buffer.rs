@@ -151,7 +151,7 @@ fn out_of_memory_reports_the_requested_and_the_available_bytes() {
         assert!(text.contains("16777216 bytes"), "{text}");
         assert!(text.contains(&format!("{free} of 16777216 bytes of the device free")), "{text}");
         drop(held);
-        DeviceBuffer::<u8>::uninit(&stream, 1 << 20).expect("running out of memory ends nothing");
+        DeviceBuffer::<u8>::uninit(&stream, 1 << 20).expect("an out-of-memory error does not invalidate the context");
     });
 }
 
@@ -162,7 +162,8 @@ fn out_of_memory_on_a_real_device_is_an_error_and_no_more() {
         let total = test.device().total_memory().expect("a device has memory");
         let error = DeviceBuffer::<u8>::uninit(&stream, total * 2).expect_err("no device holds twice its memory");
         assert!(error.is_out_of_memory(), "{error}");
-        let buffer = DeviceBuffer::from_slice(&stream, &[1_u8]).expect("running out of memory ends nothing");
+        let buffer =
+            DeviceBuffer::from_slice(&stream, &[1_u8]).expect("an out-of-memory error does not invalidate the context");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1]);
     });
 }
@@ -272,7 +273,7 @@ fn buffers_are_made_and_dropped_on_any_thread() {
         let buffers: Vec<_> = std::thread::scope(|scope| {
             let make = |value: u32| DeviceBuffer::from_slice(&stream, &[value; 16]).expect("memory suffices");
             let threads: Vec<_> = (0..4).map(|value| scope.spawn(move || make(value))).collect();
-            threads.into_iter().map(|thread| thread.join().expect("making a buffer does not panic")).collect()
+            threads.into_iter().map(|thread| thread.join().expect("creating a buffer does not panic")).collect()
         });
         for (value, buffer) in buffers.iter().enumerate() {
             assert_eq!(buffer.to_vec().expect("the buffer can be read"), [value as u32; 16]);

@@ -9,10 +9,10 @@ use curium_tests::{on_driver, on_simulator, uses_cuda};
 fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
     let check = |driver: &curium_driver::Driver| {
         for device in driver.devices().expect("there are devices") {
-            let place = device.pci_bus_id().expect("a device has a place on the bus");
-            let found = driver.device_by_pci_bus_id(&place).expect("a device is at its place");
+            let place = device.pci_bus_id().expect("the device has a PCI bus identifier");
+            let found = driver.device_by_pci_bus_id(&place).expect("the device is found by its PCI bus identifier");
             assert_eq!(found, device, "{place}");
-            let short = place.split_once(':').expect("a place has a domain").1;
+            let short = place.split_once(':').expect("a PCI bus identifier has a domain").1;
             let found = driver.device_by_pci_bus_id(short).expect("domain 0 need not be named");
             assert_eq!(found, device, "{short}");
             let uuid = device.uuid().expect("a device has a UUID");
@@ -39,9 +39,9 @@ fn missing_device_is_an_error_with_the_ordinal() {
         let error = driver.device_by_pci_bus_id("ff:1f.0").expect_err("nothing is there");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
         assert!(error.to_string().contains("ff:1f.0"), "{error}");
-        let error = driver.device_by_pci_bus_id("garbage").expect_err("that is no place");
+        let error = driver.device_by_pci_bus_id("garbage").expect_err("that is not a PCI bus identifier");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
-        let error = driver.device_by_pci_bus_id("0\0").expect_err("a NUL is no part of a place");
+        let error = driver.device_by_pci_bus_id("0\0").expect_err("a PCI bus identifier has no NUL");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         let error = driver.device_by_uuid([0xab; 16]).expect_err("no device has it");
         assert!(error.to_string().contains(&"ab".repeat(16)), "{error}");

@@ -27,7 +27,7 @@ fn range_of_a_buffer_is_read_and_written_alone() {
 fn range_beyond_a_buffer_is_an_error_with_the_lengths() {
     on_driver(|test| {
         let mut buffer = counting(test, 8);
-        #[expect(clippy::reversed_empty_ranges, reason = "it is one of the ranges that are refused")]
+        #[expect(clippy::reversed_empty_ranges, reason = "it is one of the refused ranges")]
         let backwards = 3..2;
         for (error, text) in [
             (buffer.slice(4..9).map(drop), "range out of bounds (4..9 of 8 elements)"),
@@ -52,10 +52,12 @@ fn empty_view_is_copied_without_a_call() {
         let other = counting(test, 4);
         for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuMemcpyDtoDAsync_v2, Function::cuMemsetD32Async] {
             test.assert_calls(function, 0, || {
-                let mut nothing = buffer.slice_mut(4..).expect("an empty range is one");
+                let mut nothing = buffer.slice_mut(4..).expect("an empty range is valid");
                 assert!(nothing.is_empty());
                 nothing.copy_from_slice(&[]).expect("there is nothing to copy");
-                nothing.copy_from_device(&other.slice(2..2).expect("an empty range is one")).expect("nothing to copy");
+                nothing
+                    .copy_from_device(&other.slice(2..2).expect("an empty range is valid"))
+                    .expect("nothing to copy");
                 nothing.fill(7).expect("there is nothing to fill");
                 assert_eq!(nothing.to_vec().expect("there is nothing to read"), [0_u32; 0]);
             });
@@ -332,8 +334,8 @@ fn memory_that_other_code_has_freed_is_named_by_the_error() {
         // SAFETY: the violated precondition is the subject of the test.
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
         for error in [
-            buffer.to_vec().map(drop).expect_err("the memory is gone"),
-            buffer.close().expect_err("the memory is gone").error,
+            buffer.to_vec().map(drop).expect_err("the memory is freed"),
+            buffer.close().expect_err("the memory is freed").error,
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             let text = error.to_string();

@@ -70,7 +70,7 @@ fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
         vector.extend_from_slice(&[5; STEP]).expect("memory suffices");
         vector.reserve(STEP).expect("memory suffices");
         let capacity = vector.capacity();
-        vector.shrink_to(capacity).expect("there is nothing to do");
+        vector.shrink_to(capacity).expect("no work is pending");
         assert_eq!(vector.capacity(), capacity);
         vector.shrink_to_fit().expect("the memory is idle");
         assert!(vector.capacity() < capacity && vector.capacity() >= STEP, "{}", vector.capacity());
@@ -118,7 +118,7 @@ fn kernel_on_another_stream_is_waited_for_before_memory_goes_back() {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let values = vector.to_vec().expect("the vector can be read");
-                vector.close().expect("the vector can end");
+                vector.close().expect("the vector can be destroyed");
                 values
             });
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -158,7 +158,7 @@ fn growth_beyond_the_maximum_is_an_error_with_the_lengths() {
             assert!(text.contains(&format!("1 elements and {additional} more")), "{text}");
             assert!(text.contains(&format!("at most {most}")), "{text}");
         }
-        assert_eq!(vector.to_vec().expect("the vector is as it was"), [1]);
+        assert_eq!(vector.to_vec().expect("the vector is unchanged"), [1]);
         for error in [
             DeviceVec::<u32>::with_max_len(&stream, 0).expect_err("no length"),
             DeviceVec::<u32>::with_max_len(&stream, usize::MAX).expect_err("too long"),
@@ -184,7 +184,7 @@ fn vector_that_cannot_grow_is_unchanged() {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
             let error = vector.extend_from_slice(&[9; 2 * STEP]).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function));
-            assert_eq!(vector.to_vec().expect("the vector is as it was"), [3; 5]);
+            assert_eq!(vector.to_vec().expect("the vector is unchanged"), [3; 5]);
         }
     });
 }
@@ -211,7 +211,7 @@ fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
         vector
             .slice_mut(..4)
             .expect("there are four")
-            .copy_from_device_on(&other, &buffer.slice(4..).expect("there are"))
+            .copy_from_device_on(&other, &buffer.slice(4..).expect("the driver has some"))
             .expect("the lengths are equal");
         assert_eq!(vector.slice(..5).expect("there are five").to_vec().expect("they can be read"), [4, 5, 6, 7, 4]);
         vector.slice_mut(1..3).expect("there are three").fill_on(&other, 9).expect("memory can be filled");
@@ -222,7 +222,7 @@ fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
             .copy(low, buffer.slice(4..).expect("there are four"))
             .expect("the lengths are equal")
             .enqueue(&other)
-            .expect("the copies can be put on a stream");
+            .expect("the copies can be enqueued");
         let pinned =
             PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty()).expect("memory suffices");
         let pinned = copy::download(&other, &vector, pinned).expect("the lengths are equal");
@@ -273,14 +273,14 @@ fn vector_on_a_device_without_access_is_an_error() {
         // SAFETY: `fill` writes exactly the words of the vector.
         let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("access is not enabled");
         assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
-        vector.enable_access(second.device()).expect("the devices reach each other");
-        vector.enable_access(second.device()).expect("it has access already");
-        vector.enable_access(first.device()).expect("it is its own device");
+        vector.enable_access(second.device()).expect("the devices have peer access");
+        vector.enable_access(second.device()).expect("it already has access");
+        vector.enable_access(first.device()).expect("it belongs to its device");
         vector.resize(3 * STEP, 1).expect("memory suffices");
         let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
         // SAFETY: `fill` writes exactly the words of the vector.
         unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }
-            .expect("memory that came later is shared as well");
+            .expect("memory allocated later is shared as well");
         assert!(vector.to_vec().expect("the vector can be read").iter().all(|value| *value == 8));
     });
 }
@@ -291,9 +291,9 @@ fn vector_is_copied_to_and_from_another_device() {
         let streams = [first, second].map(|context| context.stream().expect("a stream can be created"));
         let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100]).expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
-        vector.extend_from_device(&buffer).expect("the devices reach each other");
+        vector.extend_from_device(&buffer).expect("the devices have peer access");
         let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200).expect("memory suffices");
-        target.as_slice_mut().copy_from_device(&vector).expect("the devices reach each other");
+        target.as_slice_mut().copy_from_device(&vector).expect("the devices have peer access");
         assert_eq!(target.to_vec().expect("the buffer can be read"), [[1; 100], [5; 100]].concat());
     });
 }
@@ -305,10 +305,10 @@ fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
         simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let (mut vector, error) = vector.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemAddressFree));
-        assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is gone");
+        assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is freed");
         vector.push(3).expect("the addresses are still there");
         test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|returned| returned.error))
-            .expect("the vector can end");
+            .expect("the vector can be destroyed");
     });
 }
 

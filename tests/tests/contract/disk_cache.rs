@@ -62,7 +62,7 @@ fn code_is_compiled_once_and_found_again() {
         let second = test.assert_calls(Function::cuLinkCreate_v2, 0, || load(test, &scratch.0));
         assert_fills(test, &second);
         let module = Module::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), &scratch.0);
-        assert!(module.expect("the code is there").kernel::<Fill>("fill").is_ok());
+        assert!(module.expect("the code is loaded").kernel::<Fill>("fill").is_ok());
     });
 }
 
@@ -174,7 +174,7 @@ fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
         }
     };
     let scratch = Scratch(open(std::process::id()));
-    let found = |key| scratch.0.get(key).expect("an entry is whole, or there is none");
+    let found = |key| scratch.0.get(key).expect("an entry is complete or missing");
     let is_whole = |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
     for _ in 0..4 {
         let name = "disk_cache::process_that_is_killed_while_it_writes_leaves_whole_entries_or_none";

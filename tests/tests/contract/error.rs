@@ -49,7 +49,7 @@ fn debug_of_codes_is_their_name() {
 /// The output of a program whose `main` returns the error of loading a driver, and of one that unwraps it.
 #[cfg(not(miri))]
 #[test]
-#[expect(clippy::unwrap_used, reason = "the test is about what it prints")]
+#[expect(clippy::unwrap_used, reason = "the test checks the output")]
 fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
     use curium_driver::Driver;
     use std::process::Termination;
@@ -186,16 +186,17 @@ fn handles_of_different_drivers_are_refused_before_either_is_called() {
             let total = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
             let before = total();
             for error in [
-                event.record(&foreign).expect_err("the stream is foreign"),
-                foreign.wait_event(&event).expect_err("the event is foreign"),
-                target.copy_from_device(&source).expect_err("the source is foreign"),
-                curium_tests::stream_work::fill(&own, &mut target, 1).expect_err("the buffer is foreign"),
+                event.record(&foreign).expect_err("the stream belongs to other code"),
+                foreign.wait_event(&event).expect_err("the event belongs to other code"),
+                target.copy_from_device(&source).expect_err("the source belongs to another context"),
+                curium_tests::stream_work::fill(&own, &mut target, 1)
+                    .expect_err("the buffer belongs to another context"),
             ] {
                 assert!(matches!(error, Error::Argument(_)), "{error}");
                 assert!(error.to_string().contains("different drivers"), "{error}");
             }
             assert_eq!(total(), before);
-            assert_eq!(target.to_vec().expect("the buffer is as it was"), [1; 4]);
+            assert_eq!(target.to_vec().expect("the buffer is unchanged"), [1; 4]);
         });
     });
 }

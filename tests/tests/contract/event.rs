@@ -65,11 +65,11 @@ fn time_between_events_is_that_of_the_work_between_them() {
         assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_NOT_READY));
         gate.open();
         end.synchronize().expect("an event can be synchronized");
-        let elapsed = end.elapsed_since(&begin).expect("both were reached");
+        let elapsed = end.elapsed_since(&begin).expect("both were executed");
         assert!(elapsed >= Duration::from_millis(19), "{elapsed:?}");
         assert!(elapsed < Duration::from_secs(60), "{elapsed:?}");
-        assert!(begin.milliseconds_since(&end).expect("both were reached") < 0.0);
-        assert_eq!(begin.elapsed_since(&end).expect("both were reached"), Duration::ZERO);
+        assert!(begin.milliseconds_since(&end).expect("both were executed") < 0.0);
+        assert_eq!(begin.elapsed_since(&end).expect("both were executed"), Duration::ZERO);
     });
 }
 
@@ -100,8 +100,8 @@ fn event_is_not_recorded_on_a_stream_of_another_context() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let event = event(test, EventFlags::empty());
         let other = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
-        let other = other.expect("the other device gives a stream");
-        let error = event.record(&other).expect_err("the stream is of another context");
+        let other = other.expect("a stream can be created on the other device");
+        let error = event.record(&other).expect_err("the stream belongs to another context");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
         let contexts = format!("the event belongs to {:?}, and the stream to {:?}", test.context(), other.context());
         assert_eq!(error.hint(), Some(&*contexts), "{error}");
@@ -113,11 +113,11 @@ fn event_is_not_recorded_on_a_stream_of_another_context() {
 fn time_between_events_of_different_contexts_is_an_error_that_names_both() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let stream = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
-        let stream = stream.expect("the other device gives a stream");
+        let stream = stream.expect("a stream can be created on the other device");
         let (own, other) = (event(test, EventFlags::empty()), Event::new(stream.context(), EventFlags::empty()));
         let other = other.expect("an event can be created");
-        own.record(&test.stream()).and_then(|()| own.synchronize()).expect("it is of this context");
-        other.record(&stream).and_then(|()| other.synchronize()).expect("it is of this context");
+        own.record(&test.stream()).and_then(|()| own.synchronize()).expect("it belongs to this context");
+        other.record(&stream).and_then(|()| other.synchronize()).expect("it belongs to this context");
         let error = other.milliseconds_since(&own).expect_err("the contexts differ");
         let contexts =
             format!("the first event belongs to {:?}, and the second to {:?}", own.context(), other.context());
@@ -223,7 +223,7 @@ fn shared_event_has_a_handle_that_its_own_process_does_not_open() {
         let handle = event.ipc_handle().expect("it has a handle");
         assert_eq!(handle, event.ipc_handle().expect("it is the same"));
         let copy = IpcEventHandle::from_bytes(handle.to_bytes());
-        let error = Event::open_ipc(&context, copy).expect_err("the event is of this process");
+        let error = Event::open_ipc(&context, copy).expect_err("the event belongs to this process");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
     });
 }
@@ -236,7 +236,7 @@ fn handles_that_are_none_and_events_that_are_not_shared_are_errors() {
         let error = event.ipc_handle().expect_err("it is not shared");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
         let nothing = IpcEventHandle::from_bytes([0; IpcEventHandle::SIZE]);
-        let error = Event::open_ipc(&context, nothing).expect_err("it is no handle");
+        let error = Event::open_ipc(&context, nothing).expect_err("it is not a handle");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -244,7 +244,7 @@ fn handles_that_are_none_and_events_that_are_not_shared_are_errors() {
 #[test]
 fn interprocess_event_with_timing_is_an_error_that_names_the_flag() {
     on_driver(|test| {
-        let error = Event::new(&test.context(), EventFlags::INTERPROCESS).expect_err("the event would have a time");
+        let error = Event::new(&test.context(), EventFlags::INTERPROCESS).expect_err("the event would record a time");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("requires `EventFlags::DISABLE_TIMING`"), "{error}");
     });

@@ -9,7 +9,7 @@ fn event_that_came_back_is_used_again() {
         let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
         test.assert_calls(Function::cuEventCreate, 1, || {
             for _ in 0..10 {
-                let event = pool.take().expect("the pool gives an event");
+                let event = pool.take().expect("the pool returns an event");
                 event.record(&stream).expect("an event can be recorded");
                 event.synchronize().expect("an event can be synchronized");
             }
@@ -24,7 +24,7 @@ fn event_that_came_back_is_used_again() {
 fn pool_keeps_no_more_events_than_it_may() {
     on_driver(|test| {
         let pool = EventPool::with_capacity(&test.context(), EventFlags::empty(), 2);
-        let events: Vec<_> = (0..5).map(|_| pool.take().expect("the pool gives an event")).collect();
+        let events: Vec<_> = (0..5).map(|_| pool.take().expect("the pool returns an event")).collect();
         test.assert_calls(Function::cuEventDestroy_v2, 3, || drop(events));
         assert_eq!(pool.idle(), 2);
     });
@@ -34,7 +34,7 @@ fn pool_keeps_no_more_events_than_it_may() {
 fn event_outlives_its_pool() {
     on_driver(|test| {
         let pool = EventPool::new(&test.context(), EventFlags::empty());
-        let event = pool.take().expect("the pool gives an event");
+        let event = pool.take().expect("the pool returns an event");
         drop(pool);
         event.record(&test.stream()).expect("an event can be recorded");
         test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(event));
@@ -45,12 +45,12 @@ fn event_outlives_its_pool() {
 fn event_with_a_live_future_does_not_come_back() {
     on_driver(|test| {
         let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
-        let event = pool.take().expect("the pool gives an event");
+        let event = pool.take().expect("the pool returns an event");
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         let future = event.completion();
         drop(event);
-        assert_eq!(pool.idle(), 0, "the future would see the point of the next user");
+        assert_eq!(pool.idle(), 0, "the future would observe the next user's event");
         gate.open();
         pollster::block_on(future).expect("the work succeeds");
     });

@@ -36,7 +36,7 @@ fn too_long() -> impl Iterator<Item = usize> {
 
 #[track_caller]
 fn assert_refused<T: Debug>(result: Result<T>) {
-    let error = result.map(|value| panic!("{value:?} cannot be")).unwrap_err();
+    let error = result.map(|value| panic!("{value:?} is impossible")).unwrap_err();
     assert!(!error.is_sticky() && !error.to_string().is_empty(), "{error}");
 }
 
@@ -77,7 +77,7 @@ fn vectors_of_impossible_lengths_are_errors() {
             assert_refused(vector.reserve(len));
             assert_refused(vector.resize(len, 7));
             vector.truncate(len);
-            vector.shrink_to(len).expect("a capacity that is not reached stays as it is");
+            vector.shrink_to(len).expect("a sufficient capacity does not change");
             assert_refused(vector.slice(len..));
             assert_refused(vector.slice(..=len));
         }
@@ -103,11 +103,11 @@ fn views_outside_of_their_memory_are_errors() {
             assert_refused(buffer.as_slice().split_at(end).map(drop));
             assert_refused(unified.slice(..=end));
             assert_refused(rows.row(end));
-            assert_eq!(buffer.as_slice().chunks(end).expect("one chunk has it all").count(), 1);
+            assert_eq!(buffer.as_slice().chunks(end).expect("one chunk contains everything").count(), 1);
         }
         assert_refused(buffer.as_slice().chunks(0).map(drop));
         assert_refused(buffer.as_slice().cast::<[u64; 0]>());
-        let all = buffer.slice(8..).expect("nothing lies at the end");
+        let all = buffer.slice(8..).expect("nothing follows the end");
         assert!(all.is_empty() && all.to_vec().expect("nothing is read").is_empty());
     });
 }
@@ -186,7 +186,7 @@ fn addresses_physical_memory_and_pools_of_impossible_sizes_are_errors() {
         for bytes in LENGTHS {
             let options = PoolOptions::new(device).with_max_bytes(bytes).with_release_threshold(u64::MAX);
             let Ok(pool) = MemoryPool::with_options(driver, &options) else { continue };
-            pool.trim_to(usize::MAX).expect("there is nothing to give back");
+            pool.trim_to(usize::MAX).expect("nothing can be released");
         }
         let range = AddressRange::reserve(driver, 1 << 21).expect("there are addresses");
         let memory = PhysicalMemory::new(device, 1 << 21).expect("there is memory");
@@ -266,7 +266,7 @@ fn futures_that_are_polled_after_completion_are_errors() {
     on_driver(|test| {
         let stream = &test.stream();
         let mut finished = stream.completion();
-        pollster::block_on(&mut finished).expect("the stream has nothing to do");
+        pollster::block_on(&mut finished).expect("the stream is idle");
         assert_refused(pollster::block_on(&mut finished));
         let mut host = stream.launch_host_function(|| 7).expect("the function is enqueued");
         assert_eq!(pollster::block_on(&mut host).expect("it does not panic"), 7);
@@ -275,9 +275,9 @@ fn futures_that_are_polled_after_completion_are_errors() {
             PinnedBuffer::from_slice(&test.context(), &[7_u32; 4], PinnedFlags::empty()).expect("there is memory");
         let mut target = DeviceBuffer::<u32>::zeroed(stream, 4).expect("there is memory");
         let mut pending = curium_memory::copy::upload(stream, source, &mut target).expect("the copy is enqueued");
-        drop(pollster::block_on(&mut pending).expect("the copy is done"));
+        drop(pollster::block_on(&mut pending).expect("the copy has completed"));
         assert_refused(pollster::block_on(&mut pending));
-        let (_, error) = pending.wait().expect_err("the memory was given back").into_parts();
+        let (_, error) = pending.wait().expect_err("the memory was freed").into_parts();
         assert!(error.to_string().contains("already returned"), "{error}");
     });
 }

@@ -278,7 +278,7 @@ fn assert_reported(subject: &str, name: &str, failing: Failing, result: Result<M
     if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
         return;
     }
-    assert!(failed.contains(&(function, code)), "{subject}: the call did not take place");
+    assert!(failed.contains(&(function, code)), "{subject}: the function was not called");
     let others: Vec<_> = failed.iter().filter(|call| **call != (function, code)).collect();
     assert!(others.is_empty(), "{subject}: {others:?} failed as well");
     let Err(error) = result else { panic!("{subject}: no error was reported") };

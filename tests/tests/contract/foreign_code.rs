@@ -15,7 +15,7 @@ fn borrowed_code_is_not_unloaded() {
             // SAFETY: `module` outlives every object created from it here.
             let borrowed = unsafe { Module::borrow_raw(&context, module.as_raw()) };
             borrowed.kernel::<Fill>("fill").expect("the module has the kernel");
-            borrowed.into_raw().map(drop).expect_err("it is not this handle that unloads the module");
+            borrowed.into_raw().map(drop).expect_err("dropping this handle does not unload the module");
         });
         test.assert_calls(Function::cuLibraryUnload, 0, || {
             // SAFETY: `library` outlives every object created from it here.

@@ -47,7 +47,7 @@ fn block_on<F: Future>(future: F) -> (F::Output, usize) {
         }
         let begin = Instant::now();
         while !parker.woken.swap(false, Ordering::Acquire) {
-            assert!(begin.elapsed() < PATIENCE, "a wake-up is lost");
+            assert!(begin.elapsed() < PATIENCE, "no wake-up is lost");
             thread::park_timeout(PATIENCE);
         }
     }
@@ -123,7 +123,7 @@ fn future_covers_earlier_work_and_not_later_work() {
         let future = stream.completion();
         let second = Gate::on(&stream);
         first.open();
-        block_on(future).0.expect("the work in front of it is done");
+        block_on(future).0.expect("the preceding work has completed");
         assert!(!stream.is_finished().expect("a stream can be queried"), "the second gate is closed");
         second.open();
         stream.synchronize().expect("a stream can be synchronized");
@@ -149,7 +149,7 @@ fn futures_run_on_every_executor() {
         let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
         let tokio = tokio.expect("tokio starts");
         tokio.block_on(async { tokio::spawn(work(stream.clone())).await }).expect("it runs").expect("on tokio");
-        block_on(work(stream)).0.expect("on an executor made by hand");
+        block_on(work(stream)).0.expect("on a hand-written executor");
     });
 }
 
@@ -212,7 +212,7 @@ fn dropped_future_does_not_change_the_stream() {
         event.record(&stream).expect("an event can be recorded");
         drop(event.completion());
         gate.open();
-        block_on(point).0.expect("other futures go on");
+        block_on(point).0.expect("other futures continue");
         stream.close().expect("no future holds the stream");
     });
 }

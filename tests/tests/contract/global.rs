@@ -73,13 +73,13 @@ fn variable_of_another_size_is_an_error() {
         let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is valid");
         for error in [
             module.global::<u64>("step").map(drop).expect_err("it has four bytes"),
-            module.global::<[u8; 3]>("step").map(drop).expect_err("three do not divide four"),
+            module.global::<[u8; 3]>("step").map(drop).expect_err("four is not a multiple of three"),
             module.global::<()>("step").map(drop).expect_err("a variable is not empty"),
         ] {
             assert!(matches!(error, Error::Argument(_)), "{error}");
             assert!(error.to_string().contains("variable `step` has 4 bytes"), "{error}");
         }
-        assert_eq!(module.global::<u16>("step").expect("two divide four").len(), 2);
+        assert_eq!(module.global::<u16>("step").expect("four is a multiple of two").len(), 2);
     });
 }
 

@@ -61,12 +61,12 @@ fn smaller_parts_are_had_by_giving_up_clusters() {
 fn impossible_split_is_an_error_with_the_counts() {
     on_driver(|test| {
         let total = all(test).count();
-        let error = all(test).split(1, total + 1, SplitFlags::empty()).expect_err("there are not that many");
+        let error = all(test).split(1, total + 1, SplitFlags::empty()).expect_err("the number is too large");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
         let text = format!("1 parts of {} of {total} multiprocessors", total + 1);
         assert!(error.to_string().contains(&text), "{error}");
         let both = SplitFlags::IGNORE_COSCHEDULING | SplitFlags::MAX_CLUSTER_SIZE;
-        let error = all(test).split(2, 16, both).expect_err("the flags exclude each other");
+        let error = all(test).split(2, 16, both).expect_err("the flags are mutually exclusive");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let error = all(test).split(0, 16, SplitFlags::empty()).expect_err("no parts");
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -84,7 +84,7 @@ fn part_is_split_again_only_once_it_is_in_a_context() {
         let inner = context.multiprocessors().expect("a context has multiprocessors");
         assert_eq!(inner.count(), 16);
         let split = inner.split(1, 8, SplitFlags::empty()).expect("there is room for half");
-        assert_eq!(split.parts[0].count() + split.rest.expect("half is left").count(), 16);
+        assert_eq!(split.parts[0].count() + split.rest.expect("half is free").count(), 16);
     });
 }
 
@@ -101,7 +101,7 @@ fn green_context_is_current_nowhere_and_serves_everything() {
         let outside = primary.stream().expect("a stream can be created");
         assert!(outside.green_context_raw().expect("it can be queried").is_null());
         let mut copy = DeviceBuffer::<u32>::zeroed(&outside, 3).expect("memory suffices");
-        copy.copy_from_device(&buffer).expect("memory of a green context is that of the primary one");
+        copy.copy_from_device(&buffer).expect("a green context shares the memory of the primary context");
         assert_eq!(copy.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         context.synchronize().expect("the context works");
     });
@@ -137,10 +137,10 @@ fn events_go_between_a_green_context_and_its_primary_one() {
         let (primary, context) = (test.context(), green(&test.device()));
         let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
         let event = Event::new(&primary, EventFlags::DISABLE_TIMING).expect("an event can be created");
-        event.record(&inside).expect("the event is of the same primary context");
+        event.record(&inside).expect("the event belongs to the same primary context");
         outside.wait_event(&event).expect("a stream can wait");
         let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be created");
-        event.record(&outside).expect("the event is of the same primary context");
+        event.record(&outside).expect("the event belongs to the same primary context");
         event.synchronize().expect("an event can be synchronized");
     });
 }
@@ -170,7 +170,7 @@ fn stream_returns_its_green_and_its_primary_context() {
 fn blocking_stream_of_a_green_context_is_refused() {
     on_driver(|test| {
         let options = StreamOptions::new().with_flags(StreamFlags::empty());
-        let error = Stream::new(&green(&test.device()), options).expect_err("such streams do not block");
+        let error = Stream::new(&green(&test.device()), options).expect_err("the streams are non-blocking");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -206,7 +206,7 @@ fn green_context_without_a_default_stream_needs_a_newer_driver() {
         test.device().green_context(options)
     };
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
-        let error = make(test).expect_err("CUDA 13.0 insists");
+        let error = make(test).expect_err("CUDA 13.0 requires it");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
@@ -219,7 +219,7 @@ fn green_context_needs_multiprocessors_of_its_device() {
     on_simulator(Config::new().with_devices(2), |test, simulator| {
         let other = test.driver().device(1).expect("there are two devices");
         let options = GreenContextOptions::new(other.multiprocessors().expect("a device has multiprocessors"));
-        let error = test.device().green_context(options).expect_err("they are of another device");
+        let error = test.device().green_context(options).expect_err("they belong to another device");
         assert!(error.to_string().contains("of device 1, expected device 0"), "{error}");
         assert_eq!(simulator.calls(Function::cuGreenCtxCreate), 0);
     });
@@ -232,7 +232,7 @@ fn green_context_runs_on_several_parts_together() {
         let mut parts = split.parts.into_iter();
         let options = GreenContextOptions::new(parts.next().expect("there are two parts"));
         let options = options.with_multiprocessors(parts.next().expect("there are two parts"));
-        let context = test.device().green_context(options).expect("parts of one split go together");
+        let context = test.device().green_context(options).expect("partitions of one split can be combined");
         assert_eq!(context.multiprocessors().expect("a context has multiprocessors").count(), 32);
     });
 }
@@ -277,7 +277,7 @@ fn parts_of_different_wishes_are_served_in_order() {
         let split = all(test).split_into(&wishes).expect("there is room");
         let counts: Vec<u32> = split.parts.iter().map(Multiprocessors::count).collect();
         assert_eq!((counts, split.rest.is_none()), (vec![8, 124], true));
-        let error = all(test).split_into(&[Partition::new(200)]).expect_err("there are not that many");
+        let error = all(test).split_into(&[Partition::new(200)]).expect_err("the number is too large");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
         assert!(matches!(all(test).split_into(&[]).expect_err("no parts"), Error::Argument(_)));
         let stream = green(&test.device()).stream().expect("a stream can be created");
@@ -300,7 +300,7 @@ fn resources_of_another_device_or_driver_are_an_error() {
                 GreenContextOptions::new(all(test)).with_work_queue_config(&config),
                 GreenContextOptions::new(all(test)).with_work_queue(&queue),
             ] {
-                let error = test.device().green_context(options).expect_err("the resources are of others");
+                let error = test.device().green_context(options).expect_err("the resources belong to other contexts");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
             }
         });
@@ -312,7 +312,7 @@ fn work_queue_keeps_the_context_that_it_is_of() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let is_active = || test.device().primary_state().expect("it can be read").is_active;
         let queue = green(&test.device()).work_queue().expect("a context has a queue");
-        assert!(is_active(), "the context is there for its queue");
+        assert!(is_active(), "the context lives as long as its queue");
         let options = GreenContextOptions::new(all(test)).with_work_queue(&queue);
         drop(queue);
         let context = test.device().green_context(options).expect("the queue is there");
@@ -328,7 +328,7 @@ fn work_queues_of_a_context_are_configured() {
         assert_eq!(config.scope(), WorkQueueScope::Device);
         let config = config.with_concurrency(3).with_scope(WorkQueueScope::Balanced);
         let options = GreenContextOptions::new(all(test)).with_work_queue_config(&config);
-        let context = test.device().green_context(options).expect("the resources go together");
+        let context = test.device().green_context(options).expect("the resources can be combined");
         let config = context.work_queue_config().expect("a context has work queues");
         assert_eq!((config.concurrency(), config.scope()), (3, WorkQueueScope::Balanced));
         let queue = context.work_queue().expect("a context has a queue");
@@ -426,7 +426,7 @@ pub(crate) mod operations {
 
     pub(crate) fn part(fixture: &Fixture) -> Result<Multiprocessors> {
         let split = fixture.device.multiprocessors()?.split(1, 16, SplitFlags::empty())?;
-        Ok(split.parts.into_iter().next().expect("a split gives a part"))
+        Ok(split.parts.into_iter().next().expect("a split returns a partition"))
     }
 
     pub(crate) fn green(fixture: &Fixture) -> Result<Context> {

@@ -108,7 +108,7 @@ fn writer_waits_for_an_earlier_reader_though_a_later_one_is_done() {
         copy(&late, &mut second, &source).expect("the buffer can be copied");
         late.synchronize().expect("the late reader waits for no other stream");
         fill(&writer, &mut source, 2).expect("the buffer can be filled");
-        assert!(is_held_up(&writer), "the early reader was forgotten");
+        assert!(is_held_up(&writer), "the record of the early reader was removed");
         gate.open();
         assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
     });
@@ -131,7 +131,7 @@ fn writer_waits_for_each_reading_stream_once() {
         // The three readers, and the owner's stream with the last write.
         assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4);
         fill(&writer, &mut source, 3).expect("the buffer can be filled");
-        assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4, "the second write has nothing to wait for");
+        assert_eq!(simulator.calls(Function::cuStreamWaitEvent) - waits, 4, "the second write needs no wait");
     });
 }
 
@@ -177,7 +177,7 @@ fn free_waits_for_every_reader() {
         copy(&slow, &mut second, &source).expect("the buffer can be copied");
         copy(&quick, &mut first, &source).expect("the buffer can be copied");
         drop(source);
-        assert!(is_held_up(&owner), "the memory was freed while a reader had yet to run");
+        assert!(is_held_up(&owner), "the memory was freed before a reader ran");
         gate.open();
         owner.synchronize().expect("the stream works");
         assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
@@ -207,7 +207,7 @@ fn free_waits_for_a_writer_on_another_stream() {
         let gate = Gate::on(&writer);
         fill(&writer, &mut target, 2).expect("the buffer can be filled");
         drop(target);
-        assert!(is_held_up(&owner), "the memory was freed while a writer had yet to run");
+        assert!(is_held_up(&owner), "the memory was freed before a writer ran");
         gate.open();
         owner.synchronize().expect("the stream works");
     });
@@ -327,7 +327,7 @@ fn missing_wait_between_streams_shows_for_some_seed() {
             wrong += u64::from(unordered_copy_misses_the_write(test, simulator));
         });
     }
-    assert!(wrong > 0 || curium_tests::uses_cuda() || cfg!(miri), "{SEEDS} schedules hid a missing wait");
+    assert!(wrong > 0 || curium_tests::uses_cuda() || cfg!(miri), "none of {SEEDS} schedules exposed the missing wait");
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn buffer_of_another_device_is_waited_for_as_well() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let first = test.stream();
         let second = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
-        let second = second.expect("the second device gives a stream");
+        let second = second.expect("a stream can be created on the second device");
         let mut source = buffer(&first, 1);
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
@@ -356,7 +356,7 @@ fn tail_event_does_not_stand_in_the_way_of_the_stream_it_is_recorded_on() {
         copy(&reader, &mut target, &source).expect("the buffer can be copied");
         let done = Event::new(owner.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");
         done.record(&owner).expect("an event can be recorded");
-        done.synchronize().expect("being read does not hold up the owner's stream");
+        done.synchronize().expect("a concurrent read does not block the owner's stream");
         gate.open();
     });
 }

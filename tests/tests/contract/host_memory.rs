@@ -41,7 +41,11 @@ fn host_view_waits_for_work_that_writes_and_not_for_work_that_reads() {
             gate.open();
         });
         mapped.host_view_mut().expect("the work ends").fill(5);
-        assert_eq!(target.to_vec().expect("the buffer can be read"), [0; 64], "the host wrote under the reader");
+        assert_eq!(
+            target.to_vec().expect("the buffer can be read"),
+            [0; 64],
+            "the host wrote while a reader was running"
+        );
         opener.join().expect("opening does not panic");
     });
 }
@@ -280,7 +284,7 @@ fn batches_of_managed_ranges_are_one_call_each() {
             .expect("the range is managed");
         let values = buffer.host_view().expect("the work ends");
         assert_eq!(values[..8192], [1; 8192]);
-        assert_ne!(values[8192..], [1; 8192], "what was discarded is undefined");
+        assert_ne!(values[8192..], [1; 8192], "discarded memory is undefined");
         let all = buffer.as_slice_mut();
         unified::discard_and_prefetch(&stream, &mut [(all, device)]).expect("the range is managed");
         let plain = DeviceBuffer::<u8>::zeroed(&stream, 4).expect("memory suffices");
@@ -317,9 +321,9 @@ fn synchronous_copies_are_set_for_memory_that_is_of_no_pool() {
     on_driver(|test| {
         let (stream, driver) = (test.stream(), test.driver());
         let plain = DeviceBuffer::<u8, _>::zeroed_in(&stream, 100, SyncAlloc).expect("memory suffices");
-        set_sync_memops(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
+        set_sync_memops(driver, plain.as_pointer(), true).expect("the memory accepts the attribute");
         plain.to_vec().expect("the buffer can be read");
-        set_sync_memops(driver, plain.as_pointer(), false).expect("the memory takes the attribute");
+        set_sync_memops(driver, plain.as_pointer(), false).expect("the memory accepts the attribute");
         let error = set_sync_memops(driver, DevicePointer::<u8>::from_raw(8), true).expect_err("nothing is there");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("0x8"), "{error}");
@@ -338,7 +342,7 @@ fn decompression_without_an_engine_is_an_error_of_the_driver() {
         let batch = batch.add(Compression::Lz4, source.as_slice(), target.as_slice_mut(), written.as_slice_mut());
         let error = batch.and_then(|batch| batch.enqueue(&stream)).expect_err("the device has no engine");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
-        let empty = source.slice(0..0).expect("an empty range is one");
+        let empty = source.slice(0..0).expect("an empty range is valid");
         let batch = DecompressBatch::new();
         let error = batch.add(Compression::Lz4, empty, target.as_slice_mut(), written.as_slice_mut()).map(drop);
         assert!(error.expect_err("there is nothing").to_string().contains("`source` is empty"));
@@ -352,8 +356,8 @@ fn pages_are_at_the_requested_location_and_unmapped_pages_have_none() {
         let step = NonZero::new(page).expect("a page has bytes");
         let buffer = UnifiedBuffer::<u8>::uninit(&stream, 4 * page).expect("memory suffices");
         let device = MemoryLocation::from(&test.device());
-        buffer.prefetch(&stream, page..2 * page, device).expect("the pages go there");
-        buffer.prefetch(&stream, 3 * page.., MemoryLocation::Host).expect("the pages go there");
+        buffer.prefetch(&stream, page..2 * page, device).expect("the pages migrate there");
+        buffer.prefetch(&stream, 3 * page.., MemoryLocation::Host).expect("the pages migrate there");
         stream.synchronize().expect("nothing failed");
         let found = buffer.locations(.., step).expect("the range exists");
         assert_eq!(found, [None, Some(device), None, Some(MemoryLocation::Host)]);

@@ -87,7 +87,7 @@ fn bytes_without_an_image_are_an_error() {
 fn cubin_on_the_simulator_is_an_error_with_the_reason() {
     on_simulator(Config::new(), |test, _| {
         // SAFETY: the compiler produced the cubin.
-        let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is whole");
+        let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is complete");
         let error = Module::from_image(&test.context(), &image, &JitOptions::new()).expect_err("there is no hardware");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
         let text = error.to_string();
@@ -120,7 +120,7 @@ const TILE_IR: &[u8] = b"\x7fTileIR\0\x0d\x01\0\0\0";
 fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
     on_simulator(Config::new(), |test, _| {
         // SAFETY: the simulator loads no Tile IR.
-        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is whole");
+        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is complete");
         assert_eq!(image.kind(), ImageKind::TileIr);
         let context = test.context();
         let module = Module::from_image(&context, &image, &JitOptions::new()).map(drop);
@@ -137,7 +137,7 @@ fn tile_ir_on_the_simulator_is_an_error_that_names_it() {
 fn tile_ir_is_not_linked() {
     on_driver(|test| {
         // SAFETY: the linker rejects the image before it is passed to the driver.
-        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is whole");
+        let image = unsafe { Image::from_bytes(TILE_IR) }.expect("the bytecode is complete");
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
         let error = linker.add_image("tiles", &image, &options).expect_err("Tile IR cannot be linked");

@@ -53,7 +53,7 @@ fn memory_of_the_same_process_is_not_opened() {
         let (stream, context) = (test.stream(), test.context());
         let pointer = SyncAlloc.allocate(&stream, 256, 256).expect("memory suffices");
         let name = IpcMemoryHandle::of(&context, pointer).expect("the memory has a name");
-        let error = IpcMemory::open(&context, name).expect_err("the memory is this process's own");
+        let error = IpcMemory::open(&context, name).expect_err("the memory belongs to this process");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
         // SAFETY: the memory was allocated from this resource with this size and alignment, and is not in use.
         unsafe { SyncAlloc.deallocate(&stream, pointer, 256, 256) }.expect("the memory can be freed");
@@ -64,7 +64,7 @@ fn memory_of_the_same_process_is_not_opened() {
 fn memory_that_was_allocated_in_stream_order_has_no_name() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 64).expect("memory suffices");
-        let error = IpcMemoryHandle::of(&test.context(), buffer.as_pointer()).expect_err("the memory is of a pool");
+        let error = IpcMemoryHandle::of(&test.context(), buffer.as_pointer()).expect_err("the memory is from a pool");
         assert_eq!((error.code(), error.function()), (INVALID, Some(Function::cuIpcGetMemHandle)));
         assert!(error.to_string().contains(&format!("{:?}", buffer.as_pointer())), "{error}");
     });

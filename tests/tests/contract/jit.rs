@@ -39,7 +39,8 @@ fn symbols_are_refused_for_libraries_which_would_outlive_them() {
         let names = [c"fill"];
         let lto = LtoOptions::new().with_referenced_kernels(&names);
         for options in [JitOptions::new().with_symbols(&symbols), JitOptions::new().with_lto(lto)] {
-            let error = Library::from_image(test.driver(), &image, &options).expect_err("the library keeps no names");
+            let error =
+                Library::from_image(test.driver(), &image, &options).expect_err("the library does not store names");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         }
     });

@@ -127,7 +127,7 @@ fn launch_with_a_dimension_of_zero_is_an_argument_error_and_leaves_the_stream_us
             let config = LaunchConfig::new((a, b, c), (d, e, f));
             // SAFETY: `fill` writes one word, which the buffer has.
             let result = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) };
-            let error = result.expect_err("nothing can be launched so");
+            let error = result.expect_err("nothing can be launched in this way");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             assert!(error.to_string().contains("a dimension is zero"), "{error}");
         }
@@ -251,7 +251,7 @@ fn every_parameter_size_arrives_whole() {
 
     on_driver(|test| {
         let stream = test.stream();
-        let params = library(test, kernels::PARAMS).kernel::<Params>("params").expect("the sizes are right");
+        let params = library(test, kernels::PARAMS).kernel::<Params>("params").expect("the sizes are correct");
         let mut words = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         let address = words.as_pointer().as_raw();
         let triple = Triple { x: 0x0123_4567, y: u32::MAX, z: 1 << 31 };

@@ -166,7 +166,7 @@ fn kernel_of_a_module_has_no_attributes_on_another_device() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let other = test.driver().device(1).expect("there are two devices");
         let [of_library, of_module, in_context] = reduce(test);
-        of_library.registers(&other).expect("a library is on all devices");
+        of_library.registers(&other).expect("a library is loaded on all devices");
         for kernel in [of_module, in_context] {
             let error = kernel.registers(&other).expect_err("the kernel is on the first device");
             assert!(matches!(error, Error::Argument(_)), "{error}");

@@ -98,7 +98,7 @@ fn saxpy_equals_a_fused_multiply_add_bit_for_bit() {
             unsafe { saxpy.launch(&stream, config, (1.5, &x, &mut y, count as u32)) }.expect("it launches");
             let expected: Vec<_> = left.iter().zip(&right).map(|(x, y)| 1.5_f32.fused(*x, *y)).collect();
             assert_eq!(bits(&values(&y)), bits(&expected), "{count} elements");
-            assert_eq!(values(&x), left, "the input is left alone");
+            assert_eq!(values(&x), left, "the input is unchanged");
         }
     });
 }

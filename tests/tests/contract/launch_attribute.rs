@@ -99,7 +99,7 @@ fn event_of_another_driver_is_refused() {
             let arguments = (&mut buffer, 5, 64);
             // SAFETY: `fill` writes the first 64 words, which the buffer has.
             let result = unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) };
-            let error = result.expect_err("the event means nothing to this driver");
+            let error = result.expect_err("the event is invalid in this driver");
             assert!(error.to_string().contains("different drivers"), "{error}");
         });
     });
@@ -132,7 +132,7 @@ fn launch_with_opt_in_shared_memory_is_an_error_with_a_hint() {
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
         let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect_err("it is not requested");
         assert!(error.to_string().contains("`Kernel::set_max_dynamic_shared_bytes`"), "{error}");
-        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024).expect("the device has so much");
+        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024).expect("the device has enough memory");
         // SAFETY: `fill` writes the first 64 words, which the buffer has.
         unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("it is requested");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);

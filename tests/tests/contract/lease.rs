@@ -50,7 +50,7 @@ fn replay_after_everything_that_it_touches_was_dropped_does_the_work() {
         // Freed memory would be reused here.
         let others: Vec<_> = (0..16).map(|value| buffer(&own, 100 + value)).collect();
         for _ in 0..2 {
-            executable.launch(&own).expect("everything is still there");
+            executable.launch(&own).expect("every object is still live");
             let expected: Vec<_> = [5; LEN / 2].into_iter().chain([9; LEN / 2 - 1]).chain([1]).collect();
             assert_eq!(values(&result), expected);
             result.as_slice_mut().fill(0).expect("the owner may write");
@@ -129,11 +129,11 @@ fn host_sees_memory_that_a_graph_uses_only_while_the_graph_cannot_be_launched() 
         {
             let view = unified.host_view().expect("no other view exists");
             assert_eq!(*view, [1; LEN]);
-            let error = reader.launch(&own).expect_err("the host looks at what it writes");
+            let error = reader.launch(&own).expect_err("the host reads the memory that it writes");
             assert!(error.function().is_none() && error.to_string().contains("view"), "{error}");
         }
         mapped.host_view_mut().expect("no other view exists").fill(6);
-        reader.launch(&own).expect("the view is gone");
+        reader.launch(&own).expect("the view is dropped");
         assert_eq!(*unified.host_view().expect("no other view exists"), [6; LEN]);
         drop(reader);
         mapped.host_view_mut().expect("no graph uses it any more").fill(7);
@@ -153,7 +153,7 @@ fn host_memory_outlives_its_owner_with_the_graph() {
             result.slice_mut(LEN / 2..)?.copy_from_device_on(scope, &unified.slice(LEN / 2..)?)
         });
         drop((mapped, unified));
-        executable.launch(&own).expect("everything is still there");
+        executable.launch(&own).expect("every object is still live");
         let result = values(&result);
         assert_eq!((&result[..LEN / 2], &result[LEN / 2..]), (&[1; LEN / 2][..], &[2; LEN / 2][..]));
     });
@@ -171,7 +171,7 @@ fn memory_of_a_borrowed_resource_ends_with_its_buffer_and_its_graph_is_refused()
         assert_eq!(values(&y), [3; LEN]);
         drop(x);
         assert_eq!(limit.used(), 0);
-        let error = copy.launch(&own).expect_err("the memory is gone");
+        let error = copy.launch(&own).expect_err("the memory is freed");
         assert!(error.function().is_none() && error.to_string().contains("borrowed"), "{error}");
     });
 }
@@ -222,7 +222,7 @@ fn put(stream: &Stream, buffers: &mut [DeviceBuffer<u32>], step: Step) -> Result
     match step {
         Step::Fill(to, value) => buffers[to].as_slice_mut().fill_on(stream, value),
         Step::Copy(to, from) => {
-            let [target, source] = buffers.get_disjoint_mut([to, from]).expect("they are two");
+            let [target, source] = buffers.get_disjoint_mut([to, from]).expect("they are distinct");
             target.as_slice_mut().copy_from_device_on(stream, source)
         }
     }
@@ -272,7 +272,7 @@ fn run_random(test: &TestDriver, seed: u64) {
                 assert_eq!(values(&buffers[chosen]), [model[chosen]; LEN], "seed {seed}");
             }
             _ => steps(&mut dice).into_iter().for_each(|step| {
-                put(stream, &mut buffers, step).expect("the work is right");
+                put(stream, &mut buffers, step).expect("the work is correct");
                 put_in_model(&mut model, step);
             }),
         }

@@ -86,7 +86,7 @@ fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
                 (".version 7.8\0.target sm_75", "NUL at byte 12"),
                 (".version 7.8\n\0", "NUL at byte 13 of 14"),
             ] {
-                let error = Library::from_ptx(test.driver(), text).expect_err("this is no PTX");
+                let error = Library::from_ptx(test.driver(), text).expect_err("this is not PTX");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
                 assert!(error.to_string().starts_with("Library::from_ptx: "), "{error}");
                 assert!(error.to_string().contains(reason), "{error}");

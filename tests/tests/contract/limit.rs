@@ -136,7 +136,7 @@ fn printf_buffer_and_heap_are_fixed_by_the_launch_of_a_kernel_that_uses_them() {
         // SAFETY: the kernel keeps no allocation.
         unsafe { keep.launch(&stream, LaunchConfig::new(1, 1), (&mut rows, 0)) }.expect("it launches");
         assert_fixed(&context, Limit::MallocHeap);
-        stream.synchronize().expect("the kernels are right");
+        stream.synchronize().expect("the kernels are correct");
         assert_fixed(&context, Limit::PrintfBuffer);
     });
 }
@@ -154,7 +154,7 @@ fn printf_buffer_is_fixed_by_a_graph_that_prints() {
         let mut graph = graph.and_then(|graph| graph.instantiate()).expect("the launch can be captured");
         context.set_limit(Limit::PrintfBuffer, 2 << 20).expect("no kernel was launched");
         graph.launch(&stream).expect("the graph launches");
-        stream.synchronize().expect("the kernel is right");
+        stream.synchronize().expect("the kernel is correct");
         assert_fixed(&context, Limit::PrintfBuffer);
     });
 }

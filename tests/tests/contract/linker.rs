@@ -56,7 +56,7 @@ fn code_of_several_texts_calls_each_other() {
         linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is valid");
         let linked = linker.complete().expect("every name is defined");
         // SAFETY: the linker produced the image.
-        let image = unsafe { Image::from_bytes(linked.as_bytes()) }.expect("the linker makes whole images");
+        let image = unsafe { Image::from_bytes(linked.as_bytes()) }.expect("the linker creates complete images");
         assert_eq!(image.kind(), ImageKind::Cubin);
         let module = Module::from_image(stream.context(), &linked.image(), &options).expect("the image loads");
         let library = Library::from_image(&stream, &image, &options).expect("the image loads");
@@ -96,7 +96,7 @@ fn undefined_name_is_an_error_with_the_log() {
         let options = JitOptions::new();
         let mut linker = Linker::new(&test.context(), &options).expect("a link can begin");
         linker.add_image("caller", &ptx(CALLER), &options).expect("the PTX is valid");
-        let error = linker.complete().expect_err("`twice` is nowhere");
+        let error = linker.complete().expect_err("`twice` is not defined");
         let Error::Call(error) = error else { panic!("{error}") };
         assert!(error.log.as_deref().is_some_and(|log| log.contains("twice")), "{:?}", error.log);
     });

@@ -141,7 +141,7 @@ fn reader_reads_each_line_once() {
         assert_eq!(log.read().expect("it can be read"), "");
         let mut all = test.driver().log_from_start();
         assert!(all.read().expect("it can be read").contains("cuDeviceGet"));
-        assert_eq!(all.read().expect("it can be read"), "", "it goes on where it was");
+        assert_eq!(all.read().expect("it can be read"), "", "it continues where it stopped");
     });
 }
 
@@ -170,7 +170,7 @@ fn callback_runs_for_failures_until_the_listener_is_dropped() {
         let listener = test.driver().on_log(move |level, text| {
             ear.lock().expect("no panic").push((level, text.to_owned()));
         });
-        let listener = listener.expect("the driver takes a callback");
+        let listener = listener.expect("the driver accepts a callback");
         drop(failure(test));
         drop(listener);
         drop(failure(test));
@@ -188,7 +188,7 @@ fn panic_of_a_listener_ends_there() {
             return;
         }
         let listener = test.driver().on_log(|_, _| panic!("this panic is part of the test"));
-        let listener = listener.expect("the driver takes a callback");
+        let listener = listener.expect("the driver accepts a callback");
         assert_eq!(failure(test).code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
         listener.close().expect("the driver agrees");
     });
@@ -200,7 +200,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         let heard = Arc::new(Mutex::new(0));
         let ear = Arc::clone(&heard);
         let listener = test.driver().on_log(move |_, _| *ear.lock().expect("no panic") += 1);
-        let listener = listener.expect("the driver takes a callback");
+        let listener = listener.expect("the driver accepts a callback");
         let function = Function::cuLogsUnregisterCallback;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
         let (listener, error) = listener.close().expect_err("the injected fault occurs").into_parts();
@@ -218,7 +218,7 @@ fn log_of_any_driver_is_read_written_and_listened_to() {
         if !has_log(test) {
             return;
         }
-        let listener = test.driver().on_log(|_, _| {}).expect("the driver takes a callback");
+        let listener = test.driver().on_log(|_, _| {}).expect("the driver accepts a callback");
         let mut log = test.driver().log_reader().expect("the driver has a log");
         drop(failure(test));
         log.read().expect("it can be read");

@@ -74,7 +74,7 @@ fn host_view_mut_attaches_buffer_to_the_host_without_concurrent_access() {
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
         let gate = Gate::on(&other);
         test.assert_calls(Function::cuStreamAttachMemAsync, 2, || {
-            let mut view = buffer.host_view_mut().expect("work on other memory does not matter");
+            let mut view = buffer.host_view_mut().expect("work on other memory does not conflict");
             view[1] = 7;
         });
         buffer.as_slice_mut().slice(2..).expect("it fits").fill(5).expect("memory can be filled");
@@ -129,7 +129,7 @@ fn host_view_of_leased_memory_is_attached_and_given_back_to_the_graph() {
             let _view = buffer.host_view_mut().expect("no other view exists");
             graph.launch(&stream).expect_err("the host accesses the memory");
         }
-        graph.launch(&stream).expect("the view is gone");
+        graph.launch(&stream).expect("the view is dropped");
         assert_eq!(buffer.host_view_mut().expect("the work ends")[..], [8; 4]);
     });
 }
@@ -162,7 +162,7 @@ fn forget_view(test: &TestDriver, buffer: &mut UnifiedBuffer<u32>) {
 fn next_operation_of_a_device_ends_the_attachment_of_a_view_that_was_forgotten() {
     without_concurrent_access(|test, _| {
         let (stream, other) = (test.stream(), test.stream());
-        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernel is sound");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernel accesses only its arguments");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
         let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
         let mut copy = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
@@ -204,7 +204,7 @@ fn attachment_that_could_not_end_with_its_view_ends_before_the_next_operation() 
         let error = buffer.as_slice_mut().fill(1).expect_err("the buffer is still attached to the host");
         assert_eq!(error.function(), Some(Function::cuStreamAttachMemAsync), "{error}");
         test.assert_calls(Function::cuStreamAttachMemAsync, 1, || {
-            buffer.as_slice_mut().fill(2).expect("the driver refuses twice");
+            buffer.as_slice_mut().fill(2).expect("both calls fail");
         });
         assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [2; 4]);
     });

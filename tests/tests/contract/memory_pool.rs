@@ -42,7 +42,7 @@ fn pool_gives_memory_counts_it_and_keeps_it_until_it_is_trimmed() {
         stream.synchronize().expect("the stream works");
         let statistics = pool.statistics().expect("a pool counts");
         assert_eq!(statistics.used, 0);
-        assert!(statistics.reserved > 0, "the pool gave its memory back by itself");
+        assert!(statistics.reserved > 0, "the pool released its memory without a call");
         assert!(statistics.used_high >= 1 << 20 && statistics.reserved_high >= statistics.reserved, "{statistics:?}");
         pool.trim_to(0).expect("a pool can be trimmed");
         pool.reset_high_watermarks().expect("the maxima can be reset");
@@ -109,7 +109,7 @@ fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
         let default = MemoryPool::default_for(&device).expect("the device has pools");
         let before = MemoryPool::current_for(&device).expect("the device has pools");
         let pool = pool(test);
-        pool.set_current_for(&device).expect("the pool is of this device");
+        pool.set_current_for(&device).expect("the pool belongs to this device");
         let current = MemoryPool::current_for(&device).expect("the device has pools");
         assert_eq!(current.as_raw(), pool.as_raw());
         let stream = test.stream();
@@ -117,11 +117,11 @@ fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
         assert!(pool.statistics().expect("a pool counts").used >= 1000);
         drop(buffer);
         stream.synchronize().expect("the stream works");
-        before.set_current_for(&device).expect("the pool is of this device");
+        before.set_current_for(&device).expect("the pool belongs to this device");
         assert_eq!(MemoryPool::current_for(&device).expect("the device has pools").as_raw(), default.as_raw());
         // Borrowed pools are not destroyed.
         test.assert_calls(Function::cuMemPoolDestroy, 0, || {
-            default.close().expect("there is nothing to do");
+            default.close().expect("no work is pending");
             drop(before);
         });
     });
@@ -137,7 +137,7 @@ fn memory_outlives_the_pool_that_it_came_from() {
         assert!(error.to_string().contains("1 other owners"), "{error}");
         drop(clone);
         test.assert_calls(Function::cuMemPoolDestroy, 1, || {
-            pool.close().expect("the pool can end");
+            pool.close().expect("the pool can be destroyed");
         });
         // SAFETY: the memory is live and not in use.
         unsafe { call!(test.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }.expect("the memory is live");
@@ -150,7 +150,7 @@ fn memory_belongs_to_no_context_and_outlives_that_of_its_stream() {
     on_driver(|test| {
         let pool = pool(test);
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
-        let stream = context.stream().expect("the context gives a stream");
+        let stream = context.stream().expect("a stream can be created in the context");
         let pointer = pool.allocate(&stream, 1 << 16, 256).expect("memory suffices");
         // SAFETY: the memory has these bytes, for use on this stream.
         unsafe { call!(test.driver(), cuMemsetD8Async(pointer.as_raw(), 7, 1 << 16, stream.as_raw())) }
@@ -210,7 +210,8 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             let options = PoolOptions::new(&owner.device()).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
             let pool = MemoryPool::with_options(owner.driver(), &options).expect("the device has pools");
             let descriptor = pool.export_fd().expect("the pool can be shared");
-            let imported = MemoryPool::import_fd(other.driver(), descriptor.as_fd()).expect("it is one of a pool");
+            let imported =
+                MemoryPool::import_fd(other.driver(), descriptor.as_fd()).expect("the allocation is from a pool");
             let stream = owner.stream();
             let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
             // SAFETY: the memory has these bytes, for use on this stream.
@@ -219,7 +220,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             stream.synchronize().expect("the stream works");
             let name = pool.export_pointer(pointer).expect("the pool is shared");
             let name = PoolPointerHandle::from_bytes(name.to_bytes());
-            let memory = imported.import_pointer(name).expect("the memory is of this pool");
+            let memory = imported.import_pointer(name).expect("the memory is from this pool");
             let (mut bytes, there) = ([0_u8; 64], other.stream());
             let to = bytes.as_mut_ptr().cast();
             // SAFETY: both sides have these bytes, and the stream is synchronized.
@@ -230,7 +231,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             there.synchronize().expect("the stream works");
             assert_eq!(bytes, [9; 64]);
             memory.close().expect("the memory can be closed");
-            let error = imported.allocate(&there, 64, 64).expect_err("the pool is another process's");
+            let error = imported.allocate(&there, 64, 64).expect_err("the pool belongs to another process");
             assert_eq!(error.code(), INVALID);
             // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
             unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
@@ -243,10 +244,10 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
 fn pool_that_was_not_made_to_be_shared_is_not_exported() {
     on_driver(|test| {
         let (pool, stream) = (pool(test), test.stream());
-        let error = pool.export_fd().expect_err("the pool is this process's own");
+        let error = pool.export_fd().expect_err("the pool belongs to this process");
         assert_eq!(error.function(), Some(Function::cuMemPoolExportToShareableHandle));
         let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
-        let error = pool.export_pointer(pointer).expect_err("the pool is this process's own");
+        let error = pool.export_pointer(pointer).expect_err("the pool belongs to this process");
         assert!(error.to_string().contains(&format!("{pointer:?}")), "{error}");
         // SAFETY: the memory was allocated from this pool with this size and alignment, and is not in use.
         unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
@@ -307,10 +308,10 @@ fn current_pool_of_a_location_is_the_one_that_was_set() {
         assert_eq!(current.as_raw(), default.as_raw());
         let pool =
             MemoryPool::with_options(driver, &PoolOptions::new(MemoryLocation::Host)).expect("there are such pools");
-        pool.set_current_for_location(host, kind).expect("the pool is of the host");
+        pool.set_current_for_location(host, kind).expect("the pool is in host memory");
         let current = MemoryPool::current_for_location(driver, host, kind).expect("the host has a pool");
         assert_eq!(current.as_raw(), pool.as_raw());
-        let error = pool.set_current_for_location(None, PoolKind::Managed).expect_err("the pool is of another kind");
+        let error = pool.set_current_for_location(None, PoolKind::Managed).expect_err("the pool has another location");
         assert_eq!(error.code(), INVALID);
     });
 }

@@ -45,7 +45,7 @@ impl Rank {
     fn new(context: &Context, id: UniqueId, rank: usize, size: usize, options: CommunicatorOptions) -> Self {
         let communicator = Communicator::with_options(&nccl(), context, id, rank, size, options);
         Self {
-            communicator: communicator.expect("the ranks meet"),
+            communicator: communicator.expect("the ranks connect"),
             stream: context.stream().expect("there is a stream"),
         }
     }

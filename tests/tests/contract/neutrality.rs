@@ -77,7 +77,7 @@ fn panic_within_a_context_does_not_change_the_stack() {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 context.entered(|_| -> Result<()> { std::panic::panic_any("this panic is part of the test") })
             }));
-            assert!(outcome.is_err(), "the panic goes on");
+            assert!(outcome.is_err(), "the panic propagates");
             stack.assert_unchanged();
         });
     });

@@ -13,7 +13,7 @@ fn callback_runs_for_its_device_until_the_listener_is_dropped() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let listener = test.device().on_notification(move |what| ear.lock().expect("no panic").push(what));
-        let listener = listener.expect("a device can be listened to");
+        let listener = listener.expect("an asynchronous notification can be registered");
         assert_eq!(simulator.live_handles().listeners, 1);
         simulator.notify_over_budget(0, 4096);
         simulator.notify_over_budget(1, 1);
@@ -30,9 +30,9 @@ fn panic_of_a_listener_does_not_reach_the_driver_or_other_listeners() {
         let heard = Arc::new(Mutex::new(0));
         let ear = Arc::clone(&heard);
         let panicking = test.device().on_notification(|_| panic!("this panic is part of the test"));
-        let panicking = panicking.expect("a device can be listened to");
+        let panicking = panicking.expect("an asynchronous notification can be registered");
         let counting = test.device().on_notification(move |_| *ear.lock().expect("no panic") += 1);
-        let counting = counting.expect("a device can be listened to");
+        let counting = counting.expect("an asynchronous notification can be registered");
         simulator.notify_over_budget(0, 1);
         simulator.notify_over_budget(0, 1);
         assert_eq!(*heard.lock().expect("no panic"), 2);
@@ -61,7 +61,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         let heard = Arc::new(Mutex::new(0));
         let ear = Arc::clone(&heard);
         let listener = test.device().on_notification(move |_| *ear.lock().expect("no panic") += 1);
-        let listener = listener.expect("a device can be listened to");
+        let listener = listener.expect("an asynchronous notification can be registered");
         let function = Function::cuDeviceUnregisterAsyncNotification;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
         let (listener, error) = listener.close().expect_err("the injected fault occurs").into_parts();
@@ -75,7 +75,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
 #[test]
 fn device_can_be_listened_to() {
     on_driver(|test| {
-        let listener = test.device().on_notification(|_| {}).expect("a device can be listened to");
+        let listener = test.device().on_notification(|_| {}).expect("an asynchronous notification can be registered");
         listener.close().expect("the driver agrees");
     });
 }

@@ -91,7 +91,7 @@ fn every_function_that_creates_nothing_is_an_error() {
         });
     }
     assert!(unnoticed.is_empty(), "{unnoticed:#?}");
-    assert!(functions.len() > 40, "the sweep met {functions:?} only");
+    assert!(functions.len() > 40, "the sweep called only {functions:?}");
 }
 
 #[test]

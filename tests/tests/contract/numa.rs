@@ -105,7 +105,8 @@ fn pool_of_a_node_gives_memory_that_the_host_and_the_device_use() {
     on_node(DeviceAttribute::HOST_NUMA_MEMORY_POOLS_SUPPORTED, |test, node| {
         let options = PoolOptions::new(location(node));
         let pool = MemoryPool::with_options(test.driver(), &options).expect("there are such pools");
-        pool.set_access(&test.device(), MemoryAccess::ReadWrite).expect("the device reaches the node");
+        pool.set_access(&test.device(), MemoryAccess::ReadWrite)
+            .expect("the device has access to the memory of the node");
         let stream = test.stream();
         let pointer = pool.allocate(&stream, 4096, 256).expect("the node has memory");
         stream.synchronize().expect("the stream works");

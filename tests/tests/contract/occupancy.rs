@@ -61,7 +61,7 @@ fn shared_memory_of_a_suggested_size_may_depend_on_the_block() {
                 let panics = |_| std::panic::panic_any("this panic is part of the test");
                 fill.suggested_size_with(&context, panics, 0, OccupancyFlags::empty())
             }));
-            assert!(outcome.is_err(), "the panic goes on");
+            assert!(outcome.is_err(), "the panic propagates");
         }
     });
 }

@@ -80,7 +80,7 @@ fn atomics_answer_for_each_operation_in_order() {
         let error = test.device().host_atomics(&[]).expect_err("nothing was queried");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         let device = test.device();
-        let error = device.peer_atomics(&device, &operations).expect_err("a device is no peer of itself");
+        let error = device.peer_atomics(&device, &operations).expect_err("a device is not a peer of itself");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
     };
     on_driver(check);
@@ -102,7 +102,7 @@ fn devices_of_different_drivers_are_no_peers() {
             here.peer_link(&there).map(drop),
             here.peer_atomics(&there, &[AtomicOperation::And]).map(drop),
         ] {
-            let error = error.expect_err("handles of one driver mean nothing to another");
+            let error = error.expect_err("handles of one driver are invalid in another");
             assert!(error.to_string().contains("different drivers"), "{error}");
         }
     });

@@ -114,7 +114,7 @@ fn managed_memory_is_used_by_turns_without_concurrent_access() {
             assert!(error.to_string().contains("no concurrent managed access"), "{error}");
             buffer.host_view_mut().expect("the buffer is attached to the host").fill(3);
             let device = MemoryLocation::from(&test.device());
-            let error = buffer.prefetch(&stream, .., device).expect_err("the device takes no prefetches");
+            let error = buffer.prefetch(&stream, .., device).expect_err("the device does not support prefetches");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
             assert!(error.to_string().contains("omit the prefetch"), "{error}");
             assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [3; 8]);
@@ -138,11 +138,11 @@ fn devices_of_windows_are_no_peers_and_the_error_says_what_to_do() {
             assert!(!first.can_access_peer(&second).expect("devices can be queried"));
             assert!(!first.peer_link(&second).expect("devices can be queried").access);
             let peer = second.primary_context().expect("the device has a context");
-            let error = test.context().enable_peer_access(&peer).expect_err("the devices are no peers");
+            let error = test.context().enable_peer_access(&peer).expect_err("the devices are not peers");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED));
             assert!(error.to_string().contains("Device::can_access_peer"), "{error}");
             let pool = MemoryPool::new(&first).expect("the device has pools");
-            let error = pool.set_access(&second, MemoryAccess::ReadWrite).expect_err("the devices are no peers");
+            let error = pool.set_access(&second, MemoryAccess::ReadWrite).expect_err("the devices are not peers");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE), "{error}");
         });
     }

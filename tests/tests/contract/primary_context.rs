@@ -55,9 +55,9 @@ fn reset_ends_the_primary_context_until_it_is_retained_again() {
             let error = context.memory_info().expect_err("the context is gone");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED));
             let again = test.context();
-            again.synchronize().expect("a new retention makes it anew");
+            again.synchronize().expect("retaining it again creates a new context");
             // The reset released this retention, so it must not be released again.
-            let _: RawContext = context.into_raw().expect("nothing was made from it");
+            let _: RawContext = context.into_raw().expect("nothing was created from it");
         });
     });
 }

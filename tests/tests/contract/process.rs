@@ -146,7 +146,7 @@ fn thread_that_ends_drops_what_its_locals_hold() {
         on_driver(|test| {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
-                thread.join().expect("the thread ends well");
+                thread.join().expect("the thread succeeds");
             });
             // The simulator must have no live handles at the end.
         });
@@ -169,7 +169,10 @@ fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
                     let function = error.function().expect("the error has a function").name();
                     assert!(error.to_string().starts_with(&format!("{function}: not called ")), "{error}");
                 }
-                drop(Driver::load().map(|driver| driver.device_count().expect_err("the driver does not work here")));
+                drop(
+                    Driver::load()
+                        .map(|driver| driver.device_count().expect_err("the driver does not work on this machine")),
+                );
                 drop(fixture);
                 assert_eq!(taken(&reports), [""; 0]);
             });
@@ -189,7 +192,7 @@ fn child_of_a_fork_exits_well_with_everything_live() {
         on_driver(|test| {
             let everything = Everything::new(test);
             in_fork(|| std::process::exit(i32::from(everything.is_live())));
-            assert!(everything.is_live(), "the parent goes on");
+            assert!(everything.is_live(), "the parent continues");
         });
     });
 }
@@ -227,7 +230,7 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
             event.record(&stream).expect_err("the event is gone");
             library.kernel::<(&mut [u32], u32, u32)>("fill").map(drop).expect_err("the library is gone");
             let reports = reports();
-            let (buffer, error) = buffer.close().expect_err("the memory is gone").into_parts();
+            let (buffer, error) = buffer.close().expect_err("the memory is freed").into_parts();
             assert!(error.function().is_some(), "{error}");
             drop((buffer, event, library, pinned));
             let after = taken(&reports);
@@ -258,10 +261,10 @@ fn context_that_other_code_destroyed_is_an_error_of_everything_made_in_it() {
             let errors = [
                 context.synchronize().expect_err("the context is gone"),
                 context.stream().map(drop).expect_err("the context is gone"),
-                stream.synchronize().expect_err("the stream went with it"),
-                event.record(&stream).expect_err("the event went with it"),
-                buffer.to_vec().map(drop).expect_err("the stream went with it"),
-                DeviceBuffer::<u32>::zeroed(&stream, 4).map(drop).expect_err("the stream went with it"),
+                stream.synchronize().expect_err("the stream was destroyed with it"),
+                event.record(&stream).expect_err("the event was destroyed with it"),
+                buffer.to_vec().map(drop).expect_err("the stream was destroyed with it"),
+                DeviceBuffer::<u32>::zeroed(&stream, 4).map(drop).expect_err("the stream was destroyed with it"),
             ];
             for error in errors {
                 assert!(error.function().is_some(), "{error}");
@@ -300,7 +303,7 @@ fn driver_that_is_deinitialized_is_an_error_of_every_operation_and_of_no_drop() 
             }
             assert!(!everything.is_live());
             drop((fixture, everything));
-            assert_eq!(taken(&reports), [""; 0], "a driver that is gone is no news");
+            assert_eq!(taken(&reports), [""; 0], "unloading the driver is not reported");
             set_drop_observer(None);
             // Memory that could not be freed is no leak of this test: the process ends here.
             std::process::exit(0);

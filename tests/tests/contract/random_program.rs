@@ -317,7 +317,7 @@ fn run(world: &World<'_>, seed: u64) -> usize {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the test says how much it did")]
+#[expect(clippy::print_stdout, reason = "the test reports its coverage")]
 fn random_programs_hold_what_the_model_holds_and_leak_nothing() {
     let mut launches = 0;
     on_driver(|test| launches += World::new(test).run(0..PROGRAMS / 4));

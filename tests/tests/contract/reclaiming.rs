@@ -87,7 +87,7 @@ fn trimming_helps_when_the_devices_pool_holds_the_memory() {
         free(&StreamOrdered, &stream, pointer, MOST);
         stream.synchronize().expect("the stream works");
         let resource = Reclaiming::new(SyncAlloc);
-        let pointer = resource.allocate(&stream, MOST, 256).expect("the pool gives its memory back");
+        let pointer = resource.allocate(&stream, MOST, 256).expect("the pool releases its memory");
         free(&resource, &stream, pointer, MOST);
         let statistics = resource.statistics();
         assert_eq!(
@@ -119,7 +119,7 @@ fn reclaimers_are_called_by_priority_until_the_allocation_succeeds() {
         };
         let _guards = [register(1, true), register(5, false), register(3, false), register(-2, true)];
         drop(register(9, false));
-        let pointer = resource.allocate(&stream, MOST, 256).expect("a reclaimer gives memory up");
+        let pointer = resource.allocate(&stream, MOST, 256).expect("a reclaimer frees memory");
         free(&*resource, &stream, pointer, MOST);
         let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert_eq!(asked, [(5, MOST), (3, MOST), (1, MOST)]);
@@ -162,7 +162,7 @@ fn failing_step_does_not_keep_the_next_from_helping() {
             free(&inner, &on, pointer, MOST);
             MOST
         });
-        let again = resource.allocate(&stream, MOST, 256).expect("a reclaimer gives memory up");
+        let again = resource.allocate(&stream, MOST, 256).expect("a reclaimer frees memory");
         free(&*resource, &stream, again, MOST);
         assert_eq!(tried(resource.statistics().synchronize), (1, 0, 1));
         assert_eq!(tried(resource.statistics().reclaim), (1, 1, 0));
@@ -243,7 +243,7 @@ fn each_step_helps_whichever_fails_before_it_or_itself() {
             let _guard = resource.register(0, |bytes| bytes);
             // The device's pool is trimmed too, even if trimming the upstream resource fails.
             let pointer = test.assert_calls(Function::cuMemPoolTrimTo, [0, 0, 1, 2][helps], || {
-                resource.allocate(&stream, 100, 256).expect("a step helps")
+                resource.allocate(&stream, 100, 256).expect("a recovery step succeeds")
             });
             free(&resource, &stream, pointer, 100);
             let statistics = resource.statistics();
@@ -267,7 +267,7 @@ fn panicking_reclaimer_leaves_recovery_usable() {
         let resource = Reclaiming::new(source);
         let guard = resource.register(0, |_| panic!("this panic is part of the test"));
         let attempt = || resource.allocate(&stream, 100, 256).map(|_| ());
-        assert!(catch_unwind(AssertUnwindSafe(attempt)).is_err(), "the panic goes on");
+        assert!(catch_unwind(AssertUnwindSafe(attempt)).is_err(), "the panic propagates");
         drop(guard);
         resource.inner().tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let _guard = resource.register(0, |bytes| bytes);
@@ -299,7 +299,7 @@ fn reclaimer_that_allocates_does_not_start_another_recovery() {
         let (weak, on, count) = (Arc::downgrade(&resource), stream.clone(), Arc::clone(&calls));
         let _guard = resource.register(0, move |_| {
             count.fetch_add(1, Ordering::Relaxed);
-            let resource = weak.upgrade().expect("the resource is asking");
+            let resource = weak.upgrade().expect("the resource is querying its source");
             resource.allocate(&on, MOST, 256).expect_err("there is no memory");
             1
         });

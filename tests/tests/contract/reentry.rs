@@ -171,7 +171,7 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
         accessed.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
         drop(guard);
     });
-    assert!(take(&seen).expect("the copy is made on this thread"), "the copy is whole");
+    assert!(take(&seen).expect("the copy is made on this thread"), "the copy is complete");
     assert!(accessed.to_vec().expect("the buffer can be read").iter().all(|value| *value == 7), "the launch came last");
 }
 

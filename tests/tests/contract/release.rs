@@ -234,7 +234,7 @@ fn drop_after_the_driver_ended_is_silent() {
     })));
     drop((buffer, stream, driver));
     set_drop_observer(None);
-    assert_eq!(*ended.lock().unwrap_or_else(PoisonError::into_inner), 0, "a driver that is gone is no news");
+    assert_eq!(*ended.lock().unwrap_or_else(PoisonError::into_inner), 0, "unloading the driver is not reported");
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn blocking_sources_wait_for_the_stream_before_they_free() {
             std::thread::scope(|scope| {
                 let freeing = scope.spawn(|| free(&resource, &stream, pointer, 4096, 256));
                 std::thread::sleep(std::time::Duration::from_millis(5));
-                assert!(!freeing.is_finished(), "the memory was freed under the device");
+                assert!(!freeing.is_finished(), "the memory was freed while the device used it");
                 gate.open();
                 freeing.join().expect("freeing does not panic").expect("the memory can be freed");
             });
@@ -208,7 +208,7 @@ fn free_that_fails_leaves_the_memory_to_the_caller() {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
             let error = free(&resource, &stream, pointer, 100, 256).expect_err("the injected fault occurs");
             assert_eq!(error.function(), Some(function));
-            free(&resource, &stream, pointer, 100, 256).expect("the driver does not refuse twice");
+            free(&resource, &stream, pointer, 100, 256).expect("the second call succeeds");
         }
     });
 }
@@ -232,17 +232,17 @@ fn arena_grows_contiguously_and_coalesces_free_blocks() {
         let arena = Arena::new(&context).expect("memory can be mapped");
         let blocks: Vec<_> = (0..5).map(|_| arena.allocate(&stream, 2 << 20, 256).expect("memory suffices")).collect();
         let expected: Vec<_> = (0..5).map(|index| blocks[0].wrapping_add(index << 21)).collect();
-        assert_eq!(blocks, expected, "one behind the other");
+        assert_eq!(blocks, expected, "one after the other");
         for block in blocks {
             free(&arena, &stream, block, 2 << 20, 256).expect("the memory can be freed");
         }
         assert_eq!(arena.reserved_bytes(), 10 << 20);
-        let all = arena.allocate(&stream, 10 << 20, 2 << 20).expect("what is free has joined");
+        let all = arena.allocate(&stream, 10 << 20, 2 << 20).expect("free memory has coalesced");
         assert_eq!((all, arena.reserved_bytes()), (expected[0], 10 << 20));
         write_and_read(&stream, all, 10 << 20);
         let more = arena.allocate(&stream, 1, 1).expect("memory suffices");
         free(&arena, &stream, all, 10 << 20, 2 << 20).expect("the memory can be freed");
-        arena.trim(&stream, 0).expect("what is free is given back");
+        arena.trim(&stream, 0).expect("free memory is released");
         assert_eq!(arena.reserved_bytes(), 2 << 20);
         free(&arena, &stream, more, 1, 1).expect("the memory can be freed");
     });

@@ -153,7 +153,7 @@ fn callback_decides_how_often_a_failed_allocation_is_tried() {
         let pointer = resource.allocate(&stream, 100, 256).expect("the third attempt succeeds");
         free(&resource, &stream, pointer, 100);
         simulator.inject(Fault::on(Function::cuMemAllocAsync).always().returns(OUT_OF_MEMORY));
-        resource.allocate(&stream, 100, 256).expect_err("the callback gives up");
+        resource.allocate(&stream, 100, 256).expect_err("the callback returns an error");
         assert_eq!(calls.load(Ordering::Relaxed), 3);
         simulator.clear_faults();
     });
@@ -221,7 +221,7 @@ fn recorded_log_is_replayed_on_another_resource() {
             let pointer = resource.allocate(&other, bytes * 100, 256).expect("memory suffices");
             free(&resource, &other, pointer, bytes * 100);
         }
-        resource.flush().expect("the paper takes it");
+        resource.flush().expect("the paper accepts it");
         let text = String::from_utf8(paper.text.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let log: AllocationLog = text.expect("a log is text").parse().expect("a log can be read");
         assert_eq!((log.events().len(), log.live().len()), (39, 1));
@@ -247,7 +247,7 @@ fn replay_that_fails_frees_what_it_has() {
         context.synchronize().expect("the context works");
         assert_eq!(simulator.live_handles().device_allocations, 0);
         simulator.inject(Fault::on(function).call(2).returns(OUT_OF_MEMORY));
-        let replay = log.replay(&StreamOrdered, &context).expect("memory that is short is counted");
+        let replay = log.replay(&StreamOrdered, &context).expect("allocation failures are counted");
         assert_eq!((replay.allocations, replay.failures, replay.unknown_frees, replay.left), (1, 1, 1, 1));
     });
 }

@@ -76,8 +76,8 @@ fn resource_of_c_is_a_resource_and_is_released_once() {
         assert_eq!(pointer.as_raw(), 77_000);
         // SAFETY: the memory was allocated from this resource with this size and alignment.
         unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
-        assert!(resource.allocate(&stream, 1, 256).expect_err("memory is short").is_out_of_memory());
-        let error = resource.allocate(&stream, 2, 256).expect_err("the table refuses");
+        assert!(resource.allocate(&stream, 1, 256).expect_err("memory is exhausted").is_out_of_memory());
+        let error = resource.allocate(&stream, 2, 256).expect_err("the table returns an error");
         assert_eq!(error.to_string(), "ExternalResource::allocate: the C function failed (code 800, 2 bytes)");
         assert_eq!(released.load(Ordering::Relaxed), 0);
         drop(resource);

@@ -59,6 +59,6 @@ fn returned_value_can_be_used_again() {
         let Returned { value: buffer, error } = buffer.close().expect_err("the injected fault occurs");
         assert_eq!(error.function(), Some(Function::cuMemFreeAsync));
         assert_eq!(buffer.to_vec().expect("the memory is still there"), [1, 2]);
-        buffer.close().expect("the driver refused once only");
+        buffer.close().expect("only the first call failed");
     });
 }

@@ -163,7 +163,7 @@ fn check(snapshot: &Value, device: usize) {
             let mut end = *address;
             while end < address + bytes {
                 let (start, size) = segments.range(..=end).next_back().expect("a block lies in a segment");
-                assert!(end < start + size, "{address:#x} lies in no segment before {event}");
+                assert!(end < start + size, "{address:#x} is in no segment before {event}");
                 end = start + size;
             }
         }

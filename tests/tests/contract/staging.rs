@@ -97,7 +97,7 @@ fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone
                 let copy = || DeviceBuffer::from_slice(&context.stream()?, &source)?.to_vec();
                 threads.spawn(copy).join().expect("the thread ends")
             });
-            assert!(copied.expect("the copies are no work of the capture") == source);
+            assert!(copied.expect("the copies are not part of the capture") == source);
             Ok(())
         });
         assert_eq!(Staging::byte_len(&context), BUFFER, "the copies were staged");
@@ -136,11 +136,14 @@ fn staged_copy_comes_after_pending_work_of_other_streams() {
             stage_small_copies(&context);
             let mut buffer = DeviceBuffer::from_slice(&stream, &words(LEN, 3)).expect("memory suffices");
             stream_work::fill(&other, &mut buffer, 7).expect("the buffer can be filled");
-            assert!(buffer.to_vec().expect("the buffer can be read") == vec![7; LEN], "the fill was missed");
+            assert!(buffer.to_vec().expect("the buffer can be read") == vec![7; LEN], "the fill was not observed");
             let mut target = DeviceBuffer::zeroed(&other, LEN).expect("memory suffices");
             stream_work::copy(&other, &mut target, &buffer).expect("the buffer can be copied");
             buffer.copy_from_slice(&words(LEN, 4)).expect("the buffer can be written");
-            assert!(target.to_vec().expect("the buffer can be read") == vec![7; LEN], "the reader was overtaken");
+            assert!(
+                target.to_vec().expect("the buffer can be read") == vec![7; LEN],
+                "the write ran before the reader"
+            );
             assert!(buffer.to_vec().expect("the buffer can be read") == words(LEN, 4));
         });
     }
@@ -191,7 +194,7 @@ fn staging_buffers_end_before_the_context_that_is_closed() {
         drop(DeviceBuffer::from_slice(&stream, &words(LEN, 7)).expect("memory suffices"));
         stream.synchronize().expect("the work succeeds");
         drop(stream);
-        context.close().expect("staging does not keep the context");
+        context.close().expect("staging does not keep the context alive");
         assert!(simulator.live_handles().is_empty(), "left: {}", simulator.live_handles());
     });
 }
@@ -252,7 +255,7 @@ fn staged_copy_whose_wait_fails_waits_again_before_its_memory_goes() {
         let (copied, waited) = waits(&mut || buffer.copy_from_slice(&source));
         simulator.clear_faults();
         assert_eq!(copied.expect_err("a wait fails").function(), Some(Function::cuStreamSynchronize));
-        assert_eq!(waited, usual + 1, "the stream is waited for all the same");
+        assert_eq!(waited, usual + 1, "the stream is waited for nevertheless");
         assert!(buffer.to_vec().expect("the buffer can be read") == source);
     });
 }
@@ -272,7 +275,7 @@ fn copy_fits_the_staging_buffer_of_options_that_change_while_it_begins() {
                 observe_calls(During::call_of(Function::cuPointerGetAttributes, move || stage_small_copies(&context)));
             copy().expect("the lengths are equal");
             drop(guard);
-            assert_eq!(Staging::byte_len(stream.context()), BUFFER, "the buffer is that of the new options");
+            assert_eq!(Staging::byte_len(stream.context()), BUFFER, "the buffer has the new options");
         };
         with_change(&mut || buffer.copy_from_slice(&source));
         let mut copied = vec![0; source.len()];

@@ -54,10 +54,10 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
     assert_sticky(&buffer.to_vec().expect_err("nothing can be read any more"), code);
     assert_sticky(&DeviceBuffer::<u8>::zeroed(&stream, 8).expect_err("nothing can be allocated any more"), code);
     let again = test.device().primary_context().and_then(|context| context.synchronize());
-    assert_sticky(&again.expect_err("retaining again does not help"), code);
+    assert_sticky(&again.expect_err("retaining it again does not reset it"), code);
     let (buffer, error) = buffer.close().expect_err("nothing can be freed any more").into_parts();
     assert_sticky(&error, code);
-    test.device().name().expect("what touches no context works");
+    test.device().name().expect("calls without a context succeed");
     // The simulator can reset the error, after which everything is freed as usual.
     if let Some(simulator) = test.simulator() {
         simulator.reset_errors();
@@ -123,9 +123,9 @@ fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
             // SAFETY: the kernel writes at most one element out of bounds, which the simulator detects.
             unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }.expect("it launches");
         }
-        assert_eq!(buffer.to_vec().expect("the context is whole"), [0, 0, 7, 0]);
+        assert_eq!(buffer.to_vec().expect("the context is usable"), [0, 0, 7, 0]);
         let faults = simulator.reports();
-        let [fault] = &faults[..] else { panic!("one launch was at fault: {faults:?}") };
+        let [fault] = &faults[..] else { panic!("exactly one launch failed: {faults:?}") };
         let end = buffer.as_pointer().as_raw() + 16;
         assert_eq!(fault.access.map(|access| access.address), Some(end));
         assert_eq!(&*fault.kernel, "write_at");

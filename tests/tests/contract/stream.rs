@@ -88,7 +88,7 @@ fn stream_priority_out_of_range_is_clamped() {
         let context = test.context();
         for priority in [i32::MIN, -1, 0, 1, i32::MAX] {
             let stream = Stream::new(&context, StreamOptions::new().with_priority(priority));
-            stream.expect("any priority does").synchronize().expect("the stream works");
+            stream.expect("any priority is valid").synchronize().expect("the stream works");
         }
     });
 }
@@ -134,7 +134,7 @@ fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
         let (stream, error) = stream.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamDestroy_v2));
         stream.synchronize().expect("the stream is still there");
-        stream.close().expect("the driver refused once only");
+        stream.close().expect("only the first call failed");
         assert_eq!(simulator.calls(Function::cuStreamDestroy_v2), 2);
     });
 }
@@ -159,7 +159,7 @@ fn stream_keeps_its_context_and_driver() {
     on_driver(|test| {
         let stream = test.driver().device(0).and_then(|device| device.primary_context()?.stream());
         let stream = stream.expect("a stream can be created");
-        stream.context().synchronize().expect("the context is there for as long as the stream");
+        stream.context().synchronize().expect("the context lives as long as the stream");
         assert!(!stream.as_raw().is_null());
         assert_eq!(stream.driver().version(), test.driver().version());
     });

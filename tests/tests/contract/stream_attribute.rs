@@ -72,7 +72,7 @@ fn attributes_are_copied_between_streams() {
     on_driver(|test| {
         let (from, to) = (test.stream(), test.stream());
         from.set_synchronization_policy(SynchronizationPolicy::Yield).expect("a known policy");
-        to.copy_attributes_from(&from).expect("the streams are of one context");
+        to.copy_attributes_from(&from).expect("the streams belong to one context");
         assert_eq!(to.synchronization_policy().expect("a policy"), SynchronizationPolicy::Yield);
     });
 }

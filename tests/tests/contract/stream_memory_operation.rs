@@ -22,7 +22,7 @@ fn memory_allocated_in_stream_order_is_refused() {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
         // SAFETY: the address is aligned and in the buffer, which lives on this stream.
-        let error = unsafe { stream.write_value_u32(buffer.as_pointer(), 1) }.expect_err("the memory is of a pool");
+        let error = unsafe { stream.write_value_u32(buffer.as_pointer(), 1) }.expect_err("the memory is from a pool");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -88,7 +88,7 @@ fn batch_that_is_too_large_is_an_error_with_the_size() {
         let buffer = pinned::<u32>(test, 1);
         let operations = vec![MemoryOperation::WriteU32(address(&buffer), 1); 257];
         // SAFETY: the address is aligned and in the buffer.
-        let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has 256 at most");
+        let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has at most 256");
         assert!(error.to_string().contains("257"), "{error}");
     });
 }

@@ -9,7 +9,7 @@ fn stream_that_came_back_is_used_again() {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
         test.assert_calls(Function::cuStreamCreateWithPriority, 1, || {
             for _ in 0..10 {
-                let stream = pool.take().expect("the pool gives a stream");
+                let stream = pool.take().expect("the pool returns a stream");
                 stream.synchronize().expect("a stream can be synchronized");
             }
         });
@@ -35,7 +35,7 @@ fn streams_are_reused_in_the_order_of_their_return() {
 fn stream_with_a_clone_does_not_come_back() {
     on_driver(|test| {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
-        let stream = pool.take().expect("the pool gives a stream");
+        let stream = pool.take().expect("the pool returns a stream");
         let clone = (*stream).clone();
         drop(stream);
         assert_eq!(pool.idle(), 0, "the clone would share the stream with the next user");
@@ -47,7 +47,7 @@ fn stream_with_a_clone_does_not_come_back() {
 fn pool_keeps_no_more_streams_than_it_may() {
     on_driver(|test| {
         let pool = StreamPool::with_capacity(&test.context(), StreamOptions::new(), 1);
-        let streams: Vec<_> = (0..3).map(|_| pool.take().expect("the pool gives a stream")).collect();
+        let streams: Vec<_> = (0..3).map(|_| pool.take().expect("the pool returns a stream")).collect();
         test.assert_calls(Function::cuStreamDestroy_v2, 2, || drop(streams));
         assert_eq!(pool.idle(), 1);
     });

@@ -109,7 +109,7 @@ fn cache_whose_wait_fails_once_waits_again() {
                 unmapped
             });
             drop(resource);
-            assert_eq!(opening.join().expect("the thread does not panic"), 0, "unmapped in use");
+            assert_eq!(opening.join().expect("the thread does not panic"), 0, "the memory was unmapped while in use");
         });
         assert_eq!((simulator.calls(Function::cuMemUnmap), driver.leaked_memory().bytes), (1, 0));
     });
@@ -238,9 +238,9 @@ fn memory_that_a_capture_cannot_free_at_once_is_freed_at_its_end() {
         });
         let graph = captured.expect("the end of the capture frees the memory");
         assert_eq!(simulator.calls(Function::cuMemFreeAsync), 2);
-        let mut executable = graph.instantiate().expect("the graph is right");
+        let mut executable = graph.instantiate().expect("the graph is correct");
         for _ in 0..2 {
-            executable.launch(&stream).expect("the memory of the launch before was freed");
+            executable.launch(&stream).expect("the memory of the previous launch was freed");
         }
         stream.synchronize().expect("the graph runs");
         assert_eq!(driver.leaked_memory().bytes, 0);

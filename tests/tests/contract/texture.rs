@@ -24,12 +24,12 @@ fn texture_returns_its_options() {
             .with_filter(FilterMode::Linear)
             .with_flags(TextureFlags::NORMALIZED_COORDINATES)
             .with_border_color([0.0, 0.25, 0.5, 1.0]);
-        let texture =
-            Texture::from_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
+        let texture = Texture::from_array(&array(test, ArrayFlags::empty()), &options)
+            .expect("the array can be read in this format");
         let told = texture.options().expect("the options can be read");
         // Drivers do not return the border color.
         assert_eq!(told.with_border_color(options.border_color), options);
-        texture.close().expect("the texture can end");
+        texture.close().expect("the texture can be destroyed");
     });
 }
 
@@ -40,7 +40,7 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
         let plain = array(test, ArrayFlags::empty());
         Texture::from_array(&plain, &options).expect("the array can be read");
         let view = TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32, [8, 4, 0]);
-        Texture::from_array_with_view(&plain, &options, Some(&view)).expect("the array can be read so");
+        Texture::from_array_with_view(&plain, &options, Some(&view)).expect("the array can be read in this format");
         let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::new_2d(16, 16), 4, ArrayFlags::empty());
         let levels = Arc::new(levels.expect("memory suffices"));
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES).with_mipmaps(
@@ -194,7 +194,7 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), [0.5; 32]);
-        surface.close().expect("the surface can end");
+        surface.close().expect("the surface can be destroyed");
     });
 }
 
@@ -223,7 +223,7 @@ fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_on
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
         let stream = context.stream().expect("a stream can be created");
         for (result, what) in bind(&stream) {
-            let error = result.expect_err("the stream is of another context");
+            let error = result.expect_err("the stream belongs to another context");
             assert!(matches!(error, Error::Argument(_)), "{error}");
             let expected = format!("the {what} belongs to {:?}, {stream:?} to {context:?}", array.stream().context());
             assert!(error.to_string().contains(&expected), "{error}");
@@ -232,7 +232,7 @@ fn textures_and_surfaces_are_valid_on_streams_of_their_context_and_green_ones_on
             return;
         }
         let split = test.device().multiprocessors().and_then(|all| all.split(1, 16, SplitFlags::empty()));
-        let part = split.expect("there are so many").parts.swap_remove(0);
+        let part = split.expect("the number is supported").parts.swap_remove(0);
         let green = test.device().green_context(GreenContextOptions::new(part)).expect("there is a part");
         let stream = green.stream().expect("a stream can be created");
         for (result, _) in bind(&stream) {
@@ -252,7 +252,7 @@ fn view_without_levels_or_layers_is_refused() {
             (view().with_levels(2..2), "empty range of levels (2..2)"),
             (view().with_layers(0..0), "empty range of layers (0..0)"),
         ] {
-            let error = Texture::from_mipmapped_array(&levels, &options, Some(&view)).expect_err("nothing is seen");
+            let error = Texture::from_mipmapped_array(&levels, &options, Some(&view)).expect_err("nothing is reported");
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
         }
     });
@@ -278,7 +278,7 @@ fn texture_of_a_buffer_dropped_during_a_capture_outlives_the_kernels_that_read_i
         std::thread::scope(|scope| {
             let dropping = scope.spawn(|| drop(used));
             std::thread::sleep(std::time::Duration::from_millis(5));
-            assert!(!dropping.is_finished(), "the texture went under the device");
+            assert!(!dropping.is_finished(), "the texture was destroyed while the device used it");
             gate.open();
             dropping.join().expect("dropping does not panic");
         });

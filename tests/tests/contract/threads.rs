@@ -80,6 +80,6 @@ fn context_ends_after_the_threads_that_use_it() {
         drop((context, fill));
         workers.into_iter().for_each(|worker| worker.join().expect("the thread does not panic"));
         assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
-        assert_eq!(simulator.live_handles().contexts, 0, "the last thread took the context with it");
+        assert_eq!(simulator.live_handles().contexts, 0, "the last thread destroyed the context");
     });
 }

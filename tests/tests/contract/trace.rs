@@ -11,7 +11,7 @@ use serde_json::Value;
 
 fn write(trace: Trace) -> Value {
     let mut json = Vec::new();
-    trace.write(&mut json).expect("memory takes everything");
+    trace.write(&mut json).expect("writes to memory succeed");
     serde_json::from_slice(&json).expect("the trace is JSON")
 }
 
@@ -142,7 +142,7 @@ pub(crate) mod operations {
     pub(crate) const SOLITARY: &[Operation] = &[("Trace::on_stream and Trace::write", |fixture| {
         let trace = Trace::start();
         trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
-        trace.write(std::io::sink()).expect("a sink takes everything");
+        trace.write(std::io::sink()).expect("a sink accepts everything");
         made(())
     })];
 }

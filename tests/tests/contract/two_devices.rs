@@ -74,7 +74,7 @@ fn batch_copies_between_devices_both_ways() {
         let (other_low, other_high) = second.as_slice_mut().split_at(LEN / 2).expect("the buffer is longer");
         let batch = CopyBatch::new().copy(low, other_low.as_slice()).expect("the lengths are equal");
         let batch = batch.copy(other_high, high.as_slice()).expect("the lengths are equal");
-        batch.enqueue(here).expect("the copies can be put on a stream");
+        batch.enqueue(here).expect("the copies can be enqueued");
         let halves = |low: u32, high: u32| [vec![low; LEN / 2], vec![high; LEN / 2]].concat();
         assert_eq!(first.to_vec().expect("the buffer can be read"), halves(2, 1));
         assert_eq!(second.to_vec().expect("the buffer can be read"), halves(2, 1));
@@ -94,7 +94,7 @@ fn batch_of_another_device_copies_rows_as_well() {
         let beside = on_far.as_slice_mut().pitched(extent, bytes).expect("the rows lie within");
         let batch = CopyBatch::new().copy_pitched(to, from).expect("the extents are equal");
         let batch = batch.copy_pitched(beside, from).expect("the extents are equal");
-        batch.enqueue(here).expect("the copies can be put on a stream");
+        batch.enqueue(here).expect("the copies can be enqueued");
         assert_eq!(near.to_vec().expect("the buffer can be read"), source);
         assert_eq!(on_far.to_vec().expect("the buffer can be read"), source);
     });
@@ -174,7 +174,7 @@ fn arrays_are_copied_between_devices_and_from_and_to_memory_of_the_other() {
         // As a batch on a stream of a device that owns neither.
         let grid = target.as_slice_mut().pitched(extent, Pitch::tight::<u32>(extent)).expect("the rows lie within");
         let batch = CopyBatch::new().copy_from_array(grid, &near, [0; 3]).expect("the extents are equal");
-        test.assert_calls(PEER, 1, || batch.enqueue(there)).expect("it is put there");
+        test.assert_calls(PEER, 1, || batch.enqueue(there)).expect("it was stored there");
         assert_eq!(target.to_vec().expect("the buffer can be read"), source);
     });
 }
@@ -204,7 +204,7 @@ fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
             let arguments = (plain.as_pointer(), 1, LEN as u32);
             // SAFETY: the memory has this many words; the missing access of the device is the subject of the test.
             unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }.expect("it is launched");
-            let error = there.synchronize().expect_err("the device does not reach the memory");
+            let error = there.synchronize().expect_err("the device has no access to the memory");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "{error}");
             driver.simulator().into_iter().for_each(Simulator::reset_errors);
         });
@@ -215,7 +215,7 @@ fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
 fn pool_of_one_device_serves_both() {
     with_streams(|driver, here, there| {
         let pool = MemoryPool::new(here.device()).expect("the device has pools");
-        pool.set_access(there.device(), MemoryAccess::ReadWrite).expect("the devices reach each other");
+        pool.set_access(there.device(), MemoryAccess::ReadWrite).expect("the devices have peer access");
         assert_eq!(pool.access(there.device()).expect("the device exists"), MemoryAccess::ReadWrite);
         let mut first = DeviceBuffer::<u32, _>::zeroed_in(here, LEN, pool.clone()).expect("memory suffices");
         let mut second = DeviceBuffer::<u32, _>::zeroed_in(there, LEN, pool.clone()).expect("memory suffices");
@@ -224,9 +224,9 @@ fn pool_of_one_device_serves_both() {
         assert_eq!(first.to_vec().expect("the buffer can be read"), [1; LEN]);
         assert_eq!(second.to_vec().expect("the buffer can be read"), [2; LEN]);
         drop((first, second));
-        driver.context().synchronize().expect("the work is done");
-        there.synchronize().expect("the work is done");
-        here.synchronize().expect("the work is done");
+        driver.context().synchronize().expect("the work has completed");
+        there.synchronize().expect("the work has completed");
+        here.synchronize().expect("the work has completed");
     });
 }
 

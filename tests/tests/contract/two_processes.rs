@@ -135,7 +135,7 @@ fn stream_waits_for_an_event_of_the_other_process() {
         let memory = IpcMemory::open(context, IpcMemoryHandle::from_bytes(peer.receive())).expect("it can be opened");
         let event = Event::open_ipc(context, IpcEventHandle::from_bytes(peer.receive())).expect("it can be opened");
         peer.meet();
-        assert!(!event.is_finished().expect("the event can be queried"), "the other process holds its stream up");
+        assert!(!event.is_finished().expect("the event can be queried"), "the other process blocks its stream");
         stream.wait_event(&event).expect("the stream can wait");
         let mut seen = curium_memory::DeviceBuffer::<u8>::zeroed(&stream, BYTES).expect("memory suffices");
         let (to, from) = (seen.as_slice_mut().as_pointer().as_raw(), memory.as_pointer().as_raw());
@@ -143,7 +143,7 @@ fn stream_waits_for_an_event_of_the_other_process() {
         unsafe { call!(stream.driver(), cuMemcpyAsync(to, from, BYTES, stream.as_raw())) }.expect("it can be copied");
         assert!(!stream.is_finished().expect("the stream can be queried"), "the stream waits for the event");
         peer.meet();
-        event.synchronize().expect("the event comes");
+        event.synchronize().expect("the event occurs");
         assert!(event.is_finished().expect("the event can be queried"));
         assert!(seen.to_vec().expect("the buffer can be read").iter().all(|byte| *byte == 2));
         drop(memory);
@@ -173,10 +173,10 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
     };
     let second = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
         let (stream, descriptor) = (stream(context), peer.receive_descriptor());
-        let pool = MemoryPool::import_fd(driver.driver(), descriptor.as_fd()).expect("it is one of a pool");
-        pool.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device reaches the pool");
+        let pool = MemoryPool::import_fd(driver.driver(), descriptor.as_fd()).expect("the allocation is from a pool");
+        pool.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device has access to the pool");
         let name = PoolPointerHandle::from_bytes(peer.receive());
-        let memory = pool.import_pointer(name).expect("the memory is of this pool");
+        let memory = pool.import_pointer(name).expect("the memory is from this pool");
         let address = memory.as_pointer().as_raw();
         expect(&stream, address, 6);
         fill(&stream, address, 7);
@@ -191,7 +191,7 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
 fn map(context: &Context, memory: &PhysicalMemory) -> Mapping {
     let range = AddressRange::reserve(context.driver(), memory.byte_len()).expect("there are addresses");
     let mapping = range.map(0, memory).expect("the range is free");
-    mapping.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device reaches the memory");
+    mapping.set_access(context.device(), MemoryAccess::ReadWrite).expect("the device has access to the memory");
     mapping
 }
 
@@ -215,8 +215,8 @@ fn physical_memory_is_mapped_in_both_processes() {
     let second = |driver: &TestDriver, context: &Context, peer: &mut Peer| {
         let (stream, descriptor) = (stream(context), peer.receive_descriptor());
         let bytes = usize::try_from(u64::from_le_bytes(peer.receive())).expect("the size fits");
-        let memory =
-            PhysicalMemory::import_fd(driver.driver(), descriptor.as_fd(), bytes).expect("it is one of memory");
+        let memory = PhysicalMemory::import_fd(driver.driver(), descriptor.as_fd(), bytes)
+            .expect("it is a descriptor of memory");
         let mapping = map(context, &memory);
         expect(&stream, mapping.as_pointer().as_raw(), 3);
         fill(&stream, mapping.as_pointer().as_raw(), 5);

@@ -83,7 +83,7 @@ fn access_is_none_until_it_is_granted() {
         assert_eq!(fill(test, &mapping, 1).expect_err("no device has access").code(), INVALID);
         mapping.set_access(&device, MemoryAccess::ReadWrite).expect("a device may use its own memory");
         assert_eq!(mapping.access(&device).expect("the device exists"), MemoryAccess::ReadWrite);
-        fill(test, &mapping, 1).expect("the device may use it now");
+        fill(test, &mapping, 1).expect("the device has access now");
         let error = mapping.set_accesses(&[]).expect_err("no location");
         assert!(matches!(error, Error::Argument(_)), "{error}");
     });
@@ -154,7 +154,7 @@ fn addresses_are_mapped_once_and_again_when_they_are_free() {
         let mapping = range.map(0, &memory).expect("the range is free");
         let error = range.map(0, &memory).expect_err("the range is taken");
         assert_eq!((error.code(), error.function()), (INVALID, Some(Function::cuMemMap)));
-        mapping.close().expect("the mapping can end");
+        mapping.close().expect("the mapping can be removed");
         range.map(0, &memory).expect("the range is free again");
     });
 }
@@ -187,7 +187,7 @@ fn mapping_that_the_driver_does_not_end_is_given_back() {
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let (mapping, error) = mapping.close().expect_err("the injected fault occurs").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
-        fill(test, &mapping, 3).expect("the mapping is still there");
+        fill(test, &mapping, 3).expect("the mapping still exists");
     });
 }
 
@@ -219,7 +219,7 @@ fn exported_memory_is_the_same_where_it_is_imported() {
 fn memory_that_was_not_made_to_be_shared_is_not_exported() {
     on_driver(|test| {
         let memory = PhysicalMemory::new(&test.device(), granularity(test)).expect("memory suffices");
-        let error = memory.export_fd().expect_err("the memory is this process's own");
+        let error = memory.export_fd().expect_err("the memory belongs to this process");
         assert_eq!(error.function(), Some(Function::cuMemExportToShareableHandle));
     });
 }
@@ -231,7 +231,7 @@ fn memory_of_two_drivers_does_not_mix() {
             let bytes = granularity(test);
             let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");
             let memory = PhysicalMemory::new(&other.device(), bytes).expect("memory suffices");
-            let error = range.map(0, &memory).expect_err("the memory is of another driver");
+            let error = range.map(0, &memory).expect_err("the memory belongs to another driver");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         });
     });

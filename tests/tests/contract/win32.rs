@@ -152,13 +152,13 @@ fn handles_are_passed_to_the_driver_and_stay_the_callers() {
     let is_last = |handle: &OwnedHandle| RECEIVED.load(Ordering::SeqCst) == handle.as_raw_handle();
 
     let options = PhysicalOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
-    let memory = PhysicalMemory::with_options(&driver, 2 << 20, &options).expect("the attributes are there");
+    let memory = PhysicalMemory::with_options(&driver, 2 << 20, &options).expect("the attributes are set");
     let exported = memory.export_win32().expect("the memory can be shared");
-    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20).expect("it is one of memory");
+    PhysicalMemory::import_win32(&driver, exported.as_handle(), 2 << 20).expect("it is a descriptor of memory");
     assert!(is_last(&exported));
 
     let options = PoolOptions::new(&device).with_handle_types(MemoryHandleTypes::WIN32);
-    MemoryPool::with_options(&driver, &options).expect("the attributes are there");
+    MemoryPool::with_options(&driver, &options).expect("the attributes are set");
 
     let ours = handle();
     for (kind, raw, dedicated) in [

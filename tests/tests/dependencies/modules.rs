@@ -117,8 +117,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Returns the top-level module of the crate that a file belongs to.
 fn module(file: &Path, root: &Path) -> String {
-    let first =
-        file.strip_prefix(root).expect("the file lies in the crate").components().next().expect("it has a name");
+    let first = file.strip_prefix(root).expect("the file is in the crate").components().next().expect("it has a name");
     first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
 }
 

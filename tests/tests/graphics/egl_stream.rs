@@ -34,7 +34,7 @@ impl EglStream {
         let display = egl.display.as_ptr();
         // SAFETY: the display is initialized, and the attribute list is empty.
         let raw = unsafe { create(display, [egl::NONE].as_ptr()) };
-        assert!(!raw.is_null(), "a stream of EGL can be made");
+        assert!(!raw.is_null(), "an EGL stream can be created");
         Self { raw, display, destroy }
     }
 }
@@ -101,10 +101,10 @@ fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
             drop(read);
             taken.close().expect("it was taken out");
         }
-        let back = producer.take_back(&stream).expect("another frame was taken out since");
+        let back = producer.take_back(&stream).expect("a later frame was acquired");
         // SAFETY: the frame is made of arrays.
         assert_eq!(unsafe { back.frame.pArray }[0], arrays[0].as_raw());
-        let error = producer.take_back(&stream).map(drop).expect_err("the consumer may take the last one again");
+        let error = producer.take_back(&stream).map(drop).expect_err("the consumer may acquire the last frame again");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT), "{error}");
         assert!(!error.is_sticky(), "{error}");
         stream.synchronize().expect("the stream works");

@@ -146,7 +146,7 @@ fn graph_signals_and_waits_for_semaphores_of_vulkan() {
             thread::sleep(Duration::from_millis(2));
             assert!(!vulkan.is_done(done), "the queue waits for the graph");
             executable.launch(&stream).expect("it can be launched");
-            stream.synchronize().expect("the queue answers");
+            stream.synchronize().expect("the queue returns a value");
             assert_eq!(vulkan.value(of_vulkan), points[1]);
             vulkan.wait(done);
             assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round as u32; LEN]);

@@ -153,7 +153,7 @@ impl Vulkan {
         unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
         // SAFETY: the memory is host-visible and is mapped once.
         let place = unsafe { self.device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
-        let place = place.expect("the host can have it").cast::<u32>();
+        let place = place.expect("the host can be given access").cast::<u32>();
         // SAFETY: the memory has the size of the words.
         unsafe { place.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
         (buffer, place)
@@ -211,7 +211,7 @@ impl Vulkan {
         let fence = fence.expect("a fence can be created");
         self.own(Owned::Fence(fence));
         // SAFETY: all objects belong to this device, and live until the work is complete.
-        unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue takes it");
+        unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue accepts it");
         fence
     }
 
@@ -236,7 +236,7 @@ impl Vulkan {
         unsafe { self.device.begin_command_buffer(commands, &begin) }.expect("memory suffices");
         record(&self.device, commands);
         // SAFETY: the recording has begun.
-        unsafe { self.device.end_command_buffer(commands) }.expect("what was recorded is right");
+        unsafe { self.device.end_command_buffer(commands) }.expect("the record is correct");
         commands
     }
 

@@ -19,14 +19,14 @@ fn captured_stream_does_not_wait_for_work_from_outside_that_is_not_done() {
     let (accesses, _writer, reader) = written(&notes);
     notes.set_capture(&reader, 7);
     notes.set_busy(true);
-    let error = accesses.before_read(&mut guard(&reader)).expect_err("the wait would break the capture");
+    let error = accesses.before_read(&mut guard(&reader)).expect_err("the wait would invalidate the capture");
     assert!(error.function().is_none() && error.to_string().contains("from outside of the capture"), "{error}");
     assert_eq!(notes.take_waits().0, [], "no stream waits");
     notes.set_busy(false);
-    accesses.before_read(&mut guard(&reader)).expect("the work is done");
+    accesses.before_read(&mut guard(&reader)).expect("the work has completed");
     assert_eq!(notes.take_waits().0, [], "no stream needs to wait");
-    accesses.before_read(&mut guard(&reader)).expect("the work is done");
-    assert_eq!(notes.take_waits(), (vec![], 0), "the work is known to be done");
+    accesses.before_read(&mut guard(&reader)).expect("the work has completed");
+    assert_eq!(notes.take_waits(), (vec![], 0), "the work is known to have completed");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn stream_does_not_wait_for_work_that_is_captured() {
     for capture in [0, 8] {
         notes.set_capture(&reader, capture);
         let error =
-            accesses.before_read(&mut guard(&reader)).expect_err("the wait would pull the stream into the capture");
+            accesses.before_read(&mut guard(&reader)).expect_err("the wait would add the stream to the capture");
         assert!(error.function().is_none() && error.to_string().contains("in a capture that it is not in"), "{error}");
         assert_eq!(notes.take_waits(), (vec![], 0), "no event is touched");
     }
@@ -55,7 +55,7 @@ fn streams_of_one_capture_wait_for_each_other_there_and_again_outside() {
     notes.set_capture(&writer, 0);
     notes.set_capture(&reader, 0);
     accesses.before_read(&mut guard(&reader)).expect("neither is in a capture");
-    assert_eq!(notes.take_waits(), (vec![wait], 1), "what was captured did not make the stream itself wait");
+    assert_eq!(notes.take_waits(), (vec![wait], 1), "captured work did not make the stream wait");
 }
 
 #[test]

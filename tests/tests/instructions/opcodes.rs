@@ -64,9 +64,9 @@ fn tests_of_the_table_exist_and_speak_of_their_opcode() {
         for test in tests {
             match test {
                 "forms" => assert!(forms.contains(opcode), "no form of {opcode}"),
-                "block" => assert!(blocks.contains(opcode), "no kernel of a block is of {opcode}"),
+                "block" => assert!(blocks.contains(opcode), "no kernel of a block uses {opcode}"),
                 _ => {
-                    let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} is no test"));
+                    let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} is not a test"));
                     let text = read(file(path));
                     assert!(text.contains(&format!("fn {name}(")), "there is no test {test}");
                     let kernels = path.contains('/');

@@ -52,7 +52,7 @@ fn described_library_fills_its_table_and_lacks_what_it_does_not_export() {
     for (name, symbol) in [("plain", "exampleCreate"), ("versioned", "__exampleCreate_12_0")] {
         let path = folder("described").join(name);
         build_example(&path, 12, symbol);
-        let api = load(&path).expect("the library serves");
+        let api = load(&path).expect("the library is usable");
         let create = api.exampleCreate.expect("the library exports the function under one of its names");
         // SAFETY: the function has no precondition.
         assert_eq!(unsafe { create() }, 7, "{symbol}");

@@ -25,7 +25,7 @@ fn program_writes_a_summary_to_the_file_in_the_environment() {
     assert!(!text.contains("unsupported ") && !text.contains("reported "), "{text}");
     let numbered = folder("summary").join("of-%p");
     assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_SUMMARY", &numbered)]));
-    assert!(!numbered.exists(), "the number of the process stands in the name");
+    assert!(!numbered.exists(), "the name contains the process identifier");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn summary_names_what_is_left_with_the_stack_of_its_call_where_it_is_set_so() {
         assert_reports_saxpy(&command.output().expect("the program can be started"));
         let text = std::fs::read_to_string(&path).expect("the program left a summary");
         let line = text.lines().find(|line| line.starts_with("left device allocation of 300 bytes at 0x"));
-        let line = line.unwrap_or_else(|| panic!("the buffer is left: {text}"));
+        let line = line.unwrap_or_else(|| panic!("the buffer is returned: {text}"));
         assert!(line.contains(", made by cuMemAllocAsync on stream 0x"), "{line}");
         let stack = text.split(line).nth(1).unwrap_or_default();
         assert_eq!(stack.starts_with("\n    from "), backtraces == "on", "{text}");

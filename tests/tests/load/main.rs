@@ -53,12 +53,12 @@ static REPORT: LazyLock<PathBuf> = LazyLock::new(|| example("report"));
 /// Returns the path of an example, which is built next to these tests unless only they were built.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the path of this program is known");
-    let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
+    let profile = test.parent().and_then(Path::parent).expect("tests are in the folder of their profile");
     let program = profile.join("examples").join(name);
     if !program.exists() {
         let mut cargo = cargo();
         cargo.args(["build", "--offline", "--package", "curium-tests", "--example", name, "--target-dir"]);
-        cargo.arg(profile.parent().expect("profiles lie in the target folder"));
+        cargo.arg(profile.parent().expect("profiles are in the target folder"));
         run(cargo.args(profile.ends_with("release").then_some("--release")));
     }
     program
@@ -119,7 +119,7 @@ fn load(path: &Path) -> Result<Api, LoadError> {
 
 /// Returns the reason why `path` does not load, and the message, which contains the path and a hint.
 fn rejection(path: &Path) -> (Rejection, String) {
-    let error = load(path).expect_err("this does not serve as a driver");
+    let error = load(path).expect_err("this file is not a driver");
     let text = error.to_string();
     assert!(text.starts_with("no CUDA driver could be loaded; tried\n  "), "{text}");
     assert!(text.contains(&format!("\n  {}: ", path.display())), "{text}");
@@ -214,7 +214,7 @@ fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
 fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
     let path = folder("few").join("libcuda.so.1");
     build_driver(&path, 0, 12040);
-    let api = load(&path).expect("the library has what a driver needs");
+    let api = load(&path).expect("the library has the functions of a driver");
     assert!(api.has(Function::cuInit) && !api.has(Function::cuDeviceGetCount));
     assert_eq!(api.absent().count(), Function::COUNT - 2);
     // SAFETY: the two functions of the library have CUDA's signatures.
@@ -359,7 +359,7 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
 
     let api = load(&SIMULATOR).expect("the simulator loads");
     // SAFETY: this is `cuInit`, which takes no flags.
-    let code = unsafe { api.cuInit.expect("a driver has it")(0) };
+    let code = unsafe { api.cuInit.expect("some driver has it")(0) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     let (find, mut address) = (api.cuGetProcAddress_v2.expect("the simulator has it"), std::ptr::null_mut());
     // SAFETY: the name is NUL-terminated, the address is valid for writes, and the status is optional.
@@ -367,7 +367,7 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the returned function has this signature.
     let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
-    let symbol = api.cuDeviceGetCount.expect("a driver has it");
+    let symbol = api.cuDeviceGetCount.expect("some driver has it");
     let count = |function: Count| {
         let mut count = -1;
         // SAFETY: the address is valid for writes.
@@ -378,5 +378,5 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
         let refused = (CUresult::CUDA_ERROR_NOT_INITIALIZED, -1);
         assert_eq!([count(asked_for), count(symbol)], [refused; 2]);
     });
-    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2], "the parent goes on");
+    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2], "the parent continues");
 }

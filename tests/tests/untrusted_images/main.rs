@@ -31,7 +31,7 @@ fn damaged_images_crash_nothing_through_safe_code() {
             let start = start.parse().expect("the input is a number");
             on_driver(|test| load_by_safe_code(test, start..start + PORTION));
         });
-        outcome.unwrap_or_else(|written| panic!("a process that began with image {start} died:\n{written}"));
+        outcome.unwrap_or_else(|written| panic!("the process that started with image {start} died:\n{written}"));
     }
 }
 
@@ -125,9 +125,9 @@ fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
         let file = if index % 2 == 0 { image } else { [head, &image].concat() };
         fs::write(&entry, file).expect("the test owns the folder");
         let kernel = match index / 2 % 2 {
-            0 => library(&scratch.0).expect("the kernel is compiled anew").kernel::<Fill>("fill"),
+            0 => library(&scratch.0).expect("the kernel is compiled again").kernel::<Fill>("fill"),
             _ => Module::from_ptx_cached(&context, kernels::FILL, &options, &scratch.0)
-                .expect("the kernel is compiled anew")
+                .expect("the kernel is compiled again")
                 .kernel("fill"),
         };
         kernel.unwrap_or_else(|error| panic!("after image {index}: {error}"));

@@ -112,11 +112,12 @@ mod tests {
             (Measure::Alignment(pair()), 8),
             (Measure::Offset(pair(), "value".to_owned()), 8),
         ];
-        let read_back = read(&syn::parse_str(OF_BINDGEN).expect("it is a constant")).expect("it is bindgen's form");
+        let read_back =
+            read(&syn::parse_str(OF_BINDGEN).expect("it is a constant")).expect("it has the form of bindgen's output");
         let ours = render(&read_back).to_token_stream().to_string();
         assert!(ours.contains("assert !"), "{ours}");
-        assert_eq!(parsed(OF_BINDGEN).expect("it is bindgen's form"), expected);
-        assert_eq!(parsed(&ours).expect("it is our form"), expected);
+        assert_eq!(parsed(OF_BINDGEN).expect("it has the form of bindgen's output"), expected);
+        assert_eq!(parsed(&ours).expect("it has the form of the generated files"), expected);
     }
 
     #[test]

@@ -109,7 +109,7 @@ mod tests {
             #[derive(Debug)]
             pub struct record { field: u32 }
         };
-        implement(&mut file, &syn::parse_quote!(curium_sys)).expect("the file is as bindgen writes it");
+        implement(&mut file, &syn::parse_quote!(curium_sys)).expect("the file has the form of bindgen's output");
         let text = prettyplease::unparse(&file);
         assert!(text.contains("(Self::A.0 as i64, \"A\"), (Self::C.0 as i64, \"C\")"), "{text}");
         assert!(!text.contains("Self::B"), "{text}");

@@ -65,7 +65,7 @@ mod tests {
 
     fn surface(constants: &str) -> Surface {
         let text = format!("pub struct CUkind_enum(pub u32); {constants}");
-        Surface::read(&syn::parse_file(&text).expect("it is Rust")).expect("it is bindgen's form")
+        Surface::read(&syn::parse_file(&text).expect("it is Rust")).expect("it has the form of bindgen's output")
     }
 
     fn render_versions(versions: &[(u32, &str)], newest: &str) -> Result<String> {

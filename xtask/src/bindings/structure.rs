@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn surface(text: &str) -> Surface {
-        Surface::read(&syn::parse_file(text).expect("it is Rust")).expect("it is bindgen's form")
+        Surface::read(&syn::parse_file(text).expect("it is Rust")).expect("it has the form of bindgen's output")
     }
 
     fn node(name: &str, kind: &str) -> Surface {

@@ -243,7 +243,7 @@ mod tests {
     "#;
 
     fn surface() -> Surface {
-        Surface::read(&syn::parse_file(DECLARATIONS).expect("it is Rust")).expect("it is bindgen's form")
+        Surface::read(&syn::parse_file(DECLARATIONS).expect("it is Rust")).expect("it has the form of bindgen's output")
     }
 
     #[test]

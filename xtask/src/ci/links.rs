@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn links_to_nothing_are_faults_that_name_them() {
         for (target, why) in [("docs/x.md", "nowhere"), ("docs/book/src/d.md#d-2", "heading"), ("#b", "heading")] {
-            let fault = fault("README.md", target).expect("it leads to nothing");
+            let fault = fault("README.md", target).expect("it points to nothing");
             assert!(fault.contains(target) && fault.contains(why), "{fault}");
         }
     }

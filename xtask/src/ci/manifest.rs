@@ -30,7 +30,7 @@ impl Manifest {
 
     pub(super) fn parse(folder: PathBuf, text: String) -> Result<Self> {
         let table: Table = toml::from_str(&text)?;
-        ensure!(table.get("package").is_some_and(Value::is_table), "it describes no package");
+        ensure!(table.get("package").is_some_and(Value::is_table), "it does not describe a package");
         Ok(Self { folder, text, table })
     }
 

@@ -84,7 +84,7 @@ impl Expected {
         let unexpected: Vec<_> = outcomes.failed.iter().filter(|name| !self.fails.contains_key(*name)).collect();
         ensure!(unexpected.is_empty(), "{counts}; these should not fail: {unexpected:#?}");
         let mended: Vec<_> = self.fails.keys().filter(|name| outcomes.passed.contains(*name)).collect();
-        ensure!(mended.is_empty(), "{counts}; these pass, take them from the list of those that fail: {mended:#?}");
+        ensure!(mended.is_empty(), "{counts}; these pass, so remove them from the list of failures: {mended:#?}");
         ensure!(outcomes.passed.len() >= self.passed, "{counts}, but {} should pass", self.passed);
         Ok(counts)
     }
@@ -122,11 +122,11 @@ mod tests {
     #[test]
     fn outcomes_are_as_expected_only_if_no_other_test_fails_and_enough_pass() {
         let outcomes = Outcomes::read(TEXT);
-        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("it is as expected"), "2 of 3 pass");
+        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("it has the expected value"), "2 of 3 pass");
         for (passed, fails, part) in [
             (2, "", "should not fail"),
             (3, "d = \"why\"", "but 3 should pass"),
-            (1, "d = \"why\"\n\"a::b\" = \"why\"", "take them from the list"),
+            (1, "d = \"why\"\n\"a::b\" = \"why\"", "remove them from the list"),
         ] {
             let error = expected(passed, fails).compare(&outcomes).expect_err(part).to_string();
             assert!(error.contains(part), "{error}");

@@ -56,7 +56,7 @@ fn test_part(folder: &Folder, expected: &Expected, suite: &Suite, part: [usize; 
         if !last.ends_with(" ... begun") {
             return Ok(text);
         }
-        ensure!(text.len() > before, "pytest ended before a test began");
+        ensure!(text.len() > before, "pytest ended before its first test");
         println!("ended the process or took longer than {LIMIT} s: {last}");
     }
 }

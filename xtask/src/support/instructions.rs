@@ -55,7 +55,7 @@ fn render(instructions: &[Instruction<'_>]) -> String {
     for Instruction { name, is_refused, requirements } in instructions {
         let simulator = if *is_refused { "refused" } else { "yes" };
         let requirements: Vec<String> = requirements.iter().map(|requirement| cell(requirement)).collect();
-        writeln!(text, "| `{name}` | {simulator} | {} |", requirements.join("; ")).expect("a string takes all text");
+        writeln!(text, "| `{name}` | {simulator} | {} |", requirements.join("; ")).expect("a string accepts all text");
     }
     text
 }

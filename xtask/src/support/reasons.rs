@@ -72,7 +72,7 @@ impl Reasons {
         let (Some(patterns), Some(reason), None) = (cells.next(), cells.next(), cells.next()) else {
             bail!("the row has not two cells");
         };
-        ensure!(reason.ends_with('.'), "the reason is no sentence");
+        ensure!(reason.ends_with('.'), "the reason is not a sentence");
         for pattern in patterns.split(", ") {
             self.entries.push(Entry { section, pattern: Pattern::parse(pattern)?, reason: reason.to_owned() });
         }

@@ -136,7 +136,7 @@ fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
         let level = array.level(1).expect("there are four");
         level.copy_from_slice(&vec![7; 256 * 256]).expect("the level has memory");
         assert!(level.to_vec().expect("the level has memory").iter().all(|value| *value == 7));
-        level.sparse_properties().expect_err("those are the whole array's");
+        level.sparse_properties().expect_err("those are for the whole array");
         // SAFETY: as above.
         unsafe { array.map_tiles(&stream, &[TileMapping { memory: None, ..mapping }]) }.expect("there are such tiles");
         stream.synchronize().expect("the stream works");

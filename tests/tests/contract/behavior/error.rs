@@ -42,7 +42,7 @@ fn names_and_texts_of_codes_are_those_of_hardware() {
             known += 1;
             if found != expected {
                 writeln!(different, "{}: {found:?}, the simulator has {expected:?}", code.0)
-                    .expect("a string takes it");
+                    .expect("a string accepts it");
             }
         }
         assert!(known > 80, "only {known} codes are known");

@@ -103,8 +103,8 @@ fn function_is_looked_up_by_its_base_name_and_a_version() {
         };
         let (oldest, later) = (look_up(c"cuCtxCreate", 3020), look_up(c"cuCtxCreate", 11_040));
         assert_eq!([(oldest.0, oldest.1), (later.0, later.1)], [(OK, 0); 2]);
-        assert!(oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2, "they are two functions");
-        assert_eq!(look_up(c"cuCtxCreate_v2", 11_040), (OK, 1, 0), "with its version it has no name");
+        assert!(oldest.2 != 0 && later.2 != 0 && oldest.2 != later.2, "the functions are distinct");
+        assert_eq!(look_up(c"cuCtxCreate_v2", 11_040), (OK, 1, 0), "its name is not known in this version");
         assert_eq!(look_up(c"cuNothing", 11_040), (OK, 1, 0));
         assert_eq!(look_up(c"cuMemAllocAsync", 3020), (OK, 2, 0), "it is newer");
         assert_eq!(look_up(c"cuCtxCreate", 99_000).0, INVALID_VALUE, "the version is newer than the driver");

@@ -27,22 +27,22 @@ fn unknown_images_are_distinguished_from_invalid_code() {
             let mut module = ptr::null_mut();
             assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, ptr::null())), INVALID_VALUE);
             assert_eq!(load(driver, c""), CUresult::CUDA_ERROR_INVALID_IMAGE);
-            assert_eq!(load(driver, c"this is no code"), CUresult::CUDA_ERROR_INVALID_IMAGE);
+            assert_eq!(load(driver, c"this is not code"), CUresult::CUDA_ERROR_INVALID_IMAGE);
             let path = c"/nowhere/at-all.cubin".as_ptr();
             let code = returned!(driver, cuModuleLoad(&raw mut module, path));
             assert_eq!(code, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
             let wrong = CUresult::CUDA_ERROR_INVALID_PTX;
             assert_eq!(load_text(driver, &format!("{HEADER}.entry k() {{ mov.u32 %r1, 1; ret; }}")), wrong);
-            assert_eq!(load_text(driver, &HEADER.replace("sm_75", "sm_999")), wrong, "a target that is none");
+            assert_eq!(load_text(driver, &HEADER.replace("sm_75", "sm_999")), wrong, "an invalid target");
             // The next compute capability above 9.0 is 10.0, and so on.
             let above =
                 if test.device().compute_capability().expect("a device has one").major < 10 { 100 } else { 130 };
             let above = HEADER.replace("7.8", "8.7").replace("sm_75", &format!("sm_{above}"));
             assert_eq!(load_text(driver, &format!("{above}.entry k() {{ ret; }}")), wrong, "a target above the device");
             let narrow = HEADER.replace("64", "32");
-            assert_eq!(load_text(driver, &format!("{narrow}.entry k() {{ ret; }}")), wrong, "addresses of 32 bits");
+            assert_eq!(load_text(driver, &format!("{narrow}.entry k() {{ ret; }}")), wrong, "32-bit addresses");
             let open = format!("{HEADER}.extern .func f();\n.visible .entry k() {{ call f; ret; }}");
-            assert_eq!(load_text(driver, &open), wrong, "a function that is nowhere");
+            assert_eq!(load_text(driver, &open), wrong, "a function that does not exist");
             let newer = HEADER.replace("7.8", "99.0");
             assert_eq!(load_text(driver, &newer), CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
         });

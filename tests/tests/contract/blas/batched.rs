@@ -36,7 +36,7 @@ fn batch_of_one_buffer_is_computed_at_each_launch_of_a_graph_after_its_operands_
         let a = DeviceBuffer::from_slice(&stream, &TWO).expect("memory suffices");
         let mut c = DeviceBuffer::<f32>::zeroed(&stream, 8).expect("memory suffices");
         let graph = Graph::capture(&test.context(), |scope| multiply(&mut blas_on(scope), &a, &mut c));
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
         drop(a);
         assert_eq!(c.to_vec().expect("it can be read"), [0.0; 8], "nothing runs while it is captured");
         let other = DeviceBuffer::from_slice(&stream, &[100.0_f32; 8]).expect("memory suffices");
@@ -62,7 +62,7 @@ fn triangular_batch_and_groups_are_captured() {
             let c = std::slice::from_mut(&mut sum);
             blas.gemm_grouped(&mut [GemmGroup { alpha: 1.0, a: &a, b: &a, beta: 1.0, c }])
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
         drop(a);
         (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
         assert_eq!(b.to_vec().expect("it can be read"), [2.0, 2.0, 0.5, 0.5]);
@@ -89,7 +89,7 @@ fn batches_of_different_sizes_in_flight_do_not_share_pointers_and_do_not_wait() 
         drop(stream.launch_host_function(wait).expect("it is enqueued"));
         multiply(&mut blas, &small, &mut small_sum).expect("it is enqueued");
         multiply(&mut blas, &small, &mut small_sum).expect("it is enqueued");
-        release.send(()).expect("the stream has not gone on");
+        release.send(()).expect("the stream has not continued");
         for _ in 0..10 {
             multiply(&mut blas, &large, &mut large_sum).expect("it is enqueued");
             multiply(&mut blas, &small, &mut small_sum).expect("it is enqueued");
@@ -140,9 +140,9 @@ fn batches_that_do_not_agree_are_refused() {
         };
         assert_refused(solve(&mut blas, &[square], &mut c), &["Blas::trsm_batched", "a has 1, b has 2"]);
         assert_refused(solve(&mut blas, &[wide; 2], &mut c), &["not square (2 × 4)"]);
-        solve(&mut blas, &[], &mut []).expect("there is nothing to do");
-        blas.gemm_batched::<f32, f32>(1.0, &[], &[], 0.0, &mut []).expect("there is nothing to do");
-        blas.gemm_grouped::<f32>(&mut []).expect("there is nothing to do");
+        solve(&mut blas, &[], &mut []).expect("no work is pending");
+        blas.gemm_batched::<f32, f32>(1.0, &[], &[], 0.0, &mut []).expect("no work is pending");
+        blas.gemm_grouped::<f32>(&mut []).expect("no work is pending");
         let group = GemmGroup { alpha: 1.0, a: &[square], b: &[square], beta: 0.0, c: &mut c };
         assert_refused(blas.gemm_grouped(&mut [group]), &["Blas::gemm_grouped", "a has 1, b has 1, c has 2"]);
     });

@@ -78,7 +78,7 @@ fn handle_of_another_stream_is_refused_in_a_capture() {
         let x = DeviceBuffer::from_slice(&stream, &[1.0_f32]).expect("memory suffices");
         let mut y = DeviceBuffer::from_slice(&stream, &[1.0_f32]).expect("memory suffices");
         let refused = Graph::capture(&test.context(), |_| blas.axpy(2.0, Vector::new(&x), &mut VectorMut::new(&mut y)));
-        let error = refused.map(drop).expect_err("the graph would miss it");
+        let error = refused.map(drop).expect_err("the graph would not contain it");
         assert!(error.to_string().contains("Blas::axpy") && error.to_string().contains("capture scope"), "{error}");
         assert_eq!(y.to_vec().expect("it can be read"), [1.0], "it did not run");
     });
@@ -131,7 +131,7 @@ fn rotations_are_computed_in_a_capture_and_their_parameters_are_kept() {
             blas.rot_real(x, y, 0.0, 1.0)?;
             blas.rotm(x, y, ModifiedRotation::UnitDiagonal { h21: 2.0, h12: 1.0 })
         });
-        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is correct");
         executable.launch(&stream).expect("it can be launched");
         // (3, 4), (5, 0), (0, -5), (-5, -5): the last one is (0 - 5, 2 * 0 - 5).
         let (x, y) = (x.to_vec().expect("it can be read")[0], y.to_vec().expect("it can be read")[0]);
@@ -156,7 +156,7 @@ fn banded_and_packed_operations_are_captured() {
             blas.tbsv(Triangle::Upper, Diagonal::Stored, band, y)?;
             blas.spmv(1.0, Packed::column_major(&packed, 2, Triangle::Upper)?, x, 1.0, y)
         });
-        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("they are captured").instantiate().expect("the graph is correct");
         drop((bands, ones));
         (0..2).for_each(|_| executable.launch(&stream).expect("it can be launched"));
         // The first launch gives 2 / 2 + 2, the second (2 + 3) / 2 + 4.

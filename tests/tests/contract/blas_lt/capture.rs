@@ -47,7 +47,7 @@ fn stream_beside_the_capture_is_refused() {
         let refused = Graph::capture(&test.context(), |_| {
             plan.execute(&stream, Operands::new(&a, &a, &mut d).with_workspace(&mut workspace))
         });
-        let error = refused.map(drop).expect_err("the graph would miss it").to_string();
+        let error = refused.map(drop).expect_err("the graph would not contain it").to_string();
         assert!(error.contains("MatmulPlan::execute") && error.contains("capture scope"), "{error}");
     });
 }

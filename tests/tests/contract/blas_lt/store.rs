@@ -30,8 +30,8 @@ fn stored_plan_has_the_same_algorithm_and_the_same_results() {
         let square = rows::<f32>(64, 64);
         let matmul = Matmul::new(square, square, square).with_epilogue(Epilogue::GeluBias);
         let options = PlanOptions::default();
-        for mut plan in MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is right") {
-            let mut read = read(&lt, &plan.to_bytes()).expect("it is for this library");
+        for mut plan in MatmulPlan::candidates(&lt, &matmul, options, 4).expect("the description is correct") {
+            let mut read = read(&lt, &plan.to_bytes()).expect("the plan is for this library");
             assert_eq!((read.algorithm(), read.matmul()), (plan.algorithm(), plan.matmul()));
             let a = DeviceBuffer::filled(&stream, 64 * 64, 0.3_f32).expect("memory suffices");
             let (mut one, mut other) = (a.try_clone().expect("memory suffices"), a.try_clone().expect("as above"));
@@ -47,7 +47,7 @@ fn plan_of_an_empty_result_is_stored() {
     on_driver(|test| {
         let lt = lt(test);
         let matmul = Matmul::new(rows::<f32>(0, 4), rows::<f32>(4, 4), rows::<f32>(0, 4));
-        let read = read(&lt, &plan(&lt, &matmul).to_bytes()).expect("it is for this library");
+        let read = read(&lt, &plan(&lt, &matmul).to_bytes()).expect("the plan is for this library");
         assert_eq!((read.algorithm(), read.matmul()), (None, &matmul));
     });
 }
@@ -59,12 +59,12 @@ fn damaged_plans_are_refused() {
         let square = rows::<f32>(16, 16);
         let bytes = plan(&lt, &Matmul::new(square, square, square)).to_bytes();
         for end in 0..bytes.len() {
-            assert_refused(read(&lt, &bytes[..end]), "the bytes are no plan");
+            assert_refused(read(&lt, &bytes[..end]), "the bytes are not a plan");
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert_refused(read(&lt, &damaged), "the bytes are no plan");
+            assert_refused(read(&lt, &damaged), "the bytes are not a plan");
         }
     });
 }

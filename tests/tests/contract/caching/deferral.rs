@@ -50,11 +50,11 @@ fn memory_whose_event_was_not_recorded_is_available_to_others_later() {
         let address = use_and_free(&resource, &[&stream]);
         simulator.inject(fails(Function::cuEventRecord));
         let while_pending = Block::new(&resource, &other, BYTES);
-        assert_ne!(while_pending.address(), address, "the work is not done");
+        assert_ne!(while_pending.address(), address, "the work has not completed");
         // The next search records the event, which completes with the work.
         resource.purge().expect("the injected fault occurs");
         let elsewhere = Block::new(&resource, &other, BYTES);
-        assert_ne!(elsewhere.address(), address, "the work is still not done");
+        assert_ne!(elsewhere.address(), address, "the work has still not completed");
         gate.open();
         stream.synchronize().expect("the stream works");
         assert_eq!(Block::new(&resource, &other, BYTES).address(), address);

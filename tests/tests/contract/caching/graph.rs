@@ -21,7 +21,7 @@ pub(super) fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
     let mut graph = ptr::null_mut();
     // SAFETY: the stream is live, and the address is valid for writes of a graph handle.
     unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }
-        .expect("allocating has not ended the capture");
+        .expect("the allocation did not end the capture");
     graph
 }
 
@@ -46,11 +46,11 @@ fn memory_freed_by_a_graph_is_not_reused_while_its_pool_exists() {
             first.fill(1);
             drop(first);
             let second = Block::new(&pool, &stream, BYTES);
-            assert_eq!(second.address(), address, "what is freed in a capture is used again in it");
+            assert_eq!(second.address(), address, "memory freed in a capture is reused in it");
             second.fill(2);
             copy(&result, &second);
         });
-        pool.trim(&stream, 0).expect("trimming makes no error");
+        pool.trim(&stream, 0).expect("trimming returns no error");
         let other = Block::new(&resource, &stream, BYTES);
         assert_ne!(other.address(), address);
         other.fill(9);

@@ -106,7 +106,7 @@ fn calls_that_create_and_query_keep_a_global_capture_valid_and_a_stream_ordered_
             assert_eq!([code(node), code(freed), code(ended)], [None; 3]);
             // SAFETY: the graph is live, and the count is valid for writes; with null the call returns only the count.
             unsafe { call!(driver, cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }.expect("it is a graph");
-            assert_eq!(count, 2, "an allocation and its end");
+            assert_eq!(count, 2, "an allocation and its deallocation");
             destroy(&stream, graph);
             unload(driver, made.expect("each call is allowed")).expect("a module can be unloaded");
         });
@@ -133,7 +133,7 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
             };
             assert_eq!(connect(first, second), None);
             assert_eq!(connect(first, second), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "there is one");
-            assert_eq!(connect(second, first), None, "a circle is noticed later");
+            assert_eq!(connect(second, first), None, "a cycle is detected at instantiation");
             // SAFETY: the graph is live, and the address is valid for writes.
             let refused = unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) };
             assert_eq!(code(refused), Some(CUresult::CUDA_ERROR_INVALID_VALUE));

@@ -79,7 +79,7 @@ fn stream_reports_its_capture_until_it_ends() {
         assert_eq!((again, same, nodes.len()), (number, graph, 1));
         assert_eq!(status(&other), CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
         let (ended, result) = end(&stream);
-        result.expect("the capture is whole");
+        result.expect("the capture is valid");
         assert_eq!(ended, graph);
         destroy(&stream, graph);
         let next = captured(&stream, || assert_ne!(info(&stream).expect("a stream can be queried").0, number));
@@ -111,7 +111,7 @@ fn dependencies_of_the_next_node_can_be_changed() {
         assert_eq!((nodes.len(), nodes.contains(&own), nodes.contains(&first[0])), (2, true, true));
         assert_eq!(code(update(&mut first, 7)), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let (graph, result) = end(&stream);
-        result.expect("the capture is whole");
+        result.expect("the capture is valid");
         assert_eq!(code(update(&mut first, 0)), Some(CUresult::CUDA_ERROR_ILLEGAL_STATE));
         destroy(&stream, graph);
     });
@@ -132,7 +132,7 @@ fn capture_into_a_graph_adds_to_its_nodes() {
             .expect("a capture can begin");
         copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
         let (same, result) = end(&stream);
-        result.expect("the capture is whole");
+        result.expect("the capture is valid");
         assert_eq!((same, node_count(&stream, graph)), (graph, 2));
         run(&stream, graph, 1);
         assert_eq!(values(&second), [3; 4]);

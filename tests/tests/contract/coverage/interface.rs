@@ -246,7 +246,8 @@ fn present_files(folder: &Path) -> Vec<(String, File)> {
     let absent: BTreeSet<String> = modules.collect();
     let is_present =
         |path: &Path| path.iter().all(|part| !absent.contains(part.to_string_lossy().trim_end_matches(".rs")));
-    let present = files.into_iter().filter(|(path, ..)| is_present(path.strip_prefix(folder).expect("it is in there")));
+    let present =
+        files.into_iter().filter(|(path, ..)| is_present(path.strip_prefix(folder).expect("the list contains it")));
     present.map(|(_, name, file)| (name, file)).collect()
 }
 

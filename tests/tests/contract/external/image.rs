@@ -105,10 +105,10 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         let error = image(offset, shape, levels).expect_err("there is no such image").to_string();
         assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");
     }
-    let error = image(0, square, 1).expect_err("the other interface has none there").to_string();
+    let error = image(0, square, 1).expect_err("the other interface has no object there").to_string();
     assert!(error.contains("1 levels of 2D array of 8 × 8"), "{error}");
     let image = image(OFFSET, square, 2).expect("there is an image");
-    let (memory, error) = memory.close().expect_err("an image lies in it").into_parts();
+    let (memory, error) = memory.close().expect_err("it contains an image").into_parts();
     assert!(error.to_string().contains("still in use"), "{error}");
     let level = image.level(1).expect("there are two levels");
     assert_eq!(level.shape(), ArrayShape::new_2d(4, 4));

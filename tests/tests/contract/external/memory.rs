@@ -39,6 +39,6 @@ fn imported_memory_is_the_memory_of_its_descriptor_and_outlives_it() {
         stream.synchronize().expect("the stream works");
         assert_eq!(seen, [3, 3, 3, 3, 9, 9, 9, 9]);
         buffer.close().expect("nothing uses it");
-        imported.close().expect("no buffer is left in it");
+        imported.close().expect("the pool is empty");
     });
 }

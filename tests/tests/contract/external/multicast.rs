@@ -107,12 +107,13 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
     let error = object.bind(&device, BYTES + 1, &memory).expect_err("it is too long").to_string();
     assert!(error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"), "{error}");
     let other = Simulator::new(Config::new()).expect("a simulator can be created");
-    let error = object.bind(&device_of_another_driver(&other), BYTES, &memory).expect_err("it is of another driver");
+    let error =
+        object.bind(&device_of_another_driver(&other), BYTES, &memory).expect_err("it belongs to another driver");
     assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"), "{error}");
     let binding = object.bind(&device, BYTES, &memory).expect("it fits");
     let range = AddressRange::reserve(&driver, 2 * BYTES).expect("there are addresses");
     let mapping = range.map(0, object.as_memory()).expect("the range is as long");
-    mapping.set_access(&device, MemoryAccess::ReadWrite).expect("the device can have access");
+    mapping.set_access(&device, MemoryAccess::ReadWrite).expect("the device can be given access");
     assert_eq!(calls(), ["create", "add device", "bind"]);
     let (object, error) = object.close().expect_err("it is bound and mapped").into_parts();
     assert!(error.to_string().contains("2 other owners"), "{error}");

@@ -164,7 +164,7 @@ fn semaphore_of_a_graph_dropped_during_a_capture_outlives_its_launches_and_keeps
             assert_outlives_work(&other, (semaphore, executable), gate);
             Ok::<_, Error>(())
         })
-        .expect("the capture is as it was");
+        .expect("the capture is unchanged");
     });
 }
 

@@ -56,7 +56,7 @@ fn graph_keeps_plan_workspace_and_memory() {
         let mut other_output = DeviceBuffer::<Complex64>::zeroed(&stream, 64).expect("memory suffices");
         other_plan.forward(&other_input, &mut other_output).expect("the memory fits");
         for _ in 0..2 {
-            executable.launch(&stream).expect("everything lives");
+            executable.launch(&stream).expect("every object is live");
         }
         assert_eq!(output.to_vec().expect("it can be read")[0], Complex64::from(4.0));
         for other in others {
@@ -76,7 +76,7 @@ fn plan_of_another_stream_is_refused_in_a_capture() {
         let mut forward: Plan<Complex64, Complex64> = plan(&stream, &Shape::new([4]));
         let mut data = DeviceBuffer::from_slice(&stream, &[Complex64::from(1.0); 4]).expect("memory suffices");
         let refused = Graph::capture(&test.context(), |_| -> Result<(), Error> { forward.forward_in_place(&mut data) });
-        let error = refused.map(drop).expect_err("the graph would miss it").to_string();
+        let error = refused.map(drop).expect_err("the graph would not contain it").to_string();
         assert!(error.contains("Plan::forward_in_place") && error.contains("capture scope"), "{error}");
         assert_eq!(data.to_vec().expect("it can be read"), [Complex64::from(1.0); 4], "it did not run");
     });

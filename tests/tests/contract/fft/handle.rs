@@ -41,7 +41,7 @@ fn plan_is_destroyed_after_the_graph_that_captured_it() {
             plan.forward_in_place(&mut data)
         });
         let graph = graph.expect("it is captured");
-        let mut executable = graph.instantiate().expect("the graph is right");
+        let mut executable = graph.instantiate().expect("the graph is correct");
         drop(graph);
         executable.launch(&stream).expect("it can be launched");
         stream.synchronize().expect("the launch succeeds");

@@ -73,10 +73,10 @@ fn work_captured_into_a_graph_is_ordered_after_writes_of_its_memory() {
             copy(scope, &mut z, &x)
         });
         let roots: HashSet<_> = graph.roots().expect("it can be queried").into_iter().collect();
-        assert_eq!(roots, HashSet::from([first, apart]), "they have no memory in common");
+        assert_eq!(roots, HashSet::from([first, apart]), "they do not overlap");
         assert_eq!(before(&graph, read), HashSet::from([first, apart]), "it reads what the first wrote");
-        let write = before(&graph, again).into_iter().next().expect("the copy comes behind the fill");
-        assert_eq!(before(&graph, write), HashSet::from([read]), "it writes what is read there");
+        let write = before(&graph, again).into_iter().next().expect("the copy depends on the fill");
+        assert_eq!(before(&graph, write), HashSet::from([read]), "it writes memory that the other reads");
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&x), words(&y), words(&z)), (vec![5; LEN], vec![3; LEN], vec![5; LEN]));
     });
@@ -139,7 +139,7 @@ fn capture_into_a_graph_that_fails_or_panics_does_not_change_it() {
                 panic!("part of the test")
             })
         }));
-        assert!(panicked.is_err(), "the panic goes on");
+        assert!(panicked.is_err(), "the panic propagates");
         assert_eq!((graph.nodes().expect("it can be queried"), size(&graph)), (vec![begin], (1, 0)));
         await_last(&counted);
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
@@ -205,11 +205,11 @@ fn graph_that_is_captured_into_refuses_every_other_use() {
             });
             std::thread::scope(|threads| {
                 let launched = threads.spawn(|| exec.launch(&test.stream()));
-                launched.join().expect("the thread ends").expect("the executable is not the graph");
+                launched.join().expect("the thread ends").expect("the executable graph is a copy");
             });
             x.as_slice_mut().fill_on(scope, 1)
         });
-        let captured = captured.expect("the refusals have not disturbed the capture");
+        let captured = captured.expect("the refused calls have not invalidated the capture");
         assert_eq!(body.nodes().expect("it can be queried"), captured);
         other.add_empty(&[inner]).expect("the capture has ended");
         drop(exec);
@@ -246,14 +246,14 @@ fn unorderable_work_in_another_part_is_rejected_and_removed() {
         let condition = graph.condition(Some(1)).expect("a condition can be created");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         let refused = node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x));
-        let error = refused.expect_err("the graph around writes it").to_string();
+        let error = refused.expect_err("the parent graph writes it").to_string();
         assert!(error.contains("in another part of the graph"), "{error}");
         assert_eq!(size(&node.bodies[0]), (0, 0));
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!((words(&x), words(&y)), (vec![1; LEN], vec![0; LEN]));
         let filled = graph.roots().expect("it can be queried").into_iter().find(|root| *root != node.node());
         graph.add_dependency(filled.expect("there is the fill"), node.node()).expect("it can be added");
-        node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x)).expect("it comes behind the fill now");
+        node.bodies[0].capture_into(&[], |scope| copy(scope, &mut y, &x)).expect("it now depends on the fill");
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&y), [1; LEN]);
     });
@@ -278,7 +278,7 @@ fn branch_of_a_capture_follows_nodes_that_the_rest_does_not_wait_for() {
         assert_eq!(before.len(), 2);
         assert!(before.contains(&HashSet::from([begin])) && before.contains(&HashSet::from([begin, other])));
         let refused = Graph::capture(&test.context(), |scope| scope.follow(scope, &[other]));
-        assert!(refused.expect_err("it makes a graph of its own").to_string().contains("makes a new graph"));
+        assert!(refused.expect_err("it captures a separate graph").to_string().contains("makes a new graph"));
     });
 }
 

@@ -31,7 +31,7 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
         run(test, &mut exec);
         assert_eq!(words(&buffer)[15..17], [9, 0], "sixteen threads");
         run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!(words(&buffer), [1; LEN], "the graph itself is as it was");
+        assert_eq!(words(&buffer), [1; LEN], "the graph itself is unchanged");
     });
 }
 
@@ -125,13 +125,13 @@ fn copies_fills_and_events_take_new_parameters() {
         unsafe { exec.set_fill(filled, fill_of(&first, 4)) }.expect("it fits");
         // SAFETY: as above.
         unsafe { exec.set_copy(copied, copy(16)) }.expect("it fits");
-        exec.set_event_record(recorded, &events[1]).expect("the event is of the context");
-        exec.set_event_wait(waited, &events[1]).expect("the event is of the context");
+        exec.set_event_record(recorded, &events[1]).expect("the event belongs to the context");
+        exec.set_event_wait(waited, &events[1]).expect("the event belongs to the context");
         run(test, &mut exec);
         assert_eq!(words(&second)[..5], [4, 4, 4, 4, 0]);
         // An event without timing has no elapsed time, and an event that was never recorded cannot be an end point.
         assert!(events[1].milliseconds_since(&events[1]).is_ok(), "the graph has recorded it");
-        assert!(events[1].milliseconds_since(&events[0]).is_err(), "nothing has recorded the other");
+        assert!(events[1].milliseconds_since(&events[0]).is_err(), "the other event was not recorded");
     });
 }
 
@@ -144,14 +144,14 @@ fn node_that_is_disabled_does_nothing_and_order_stays() {
         let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
         let third = graph.add_empty(&[*second]).expect("the node can be added");
         let mut exec = graph.instantiate().expect("the graph is valid");
-        exec.set_enabled(*second, false).expect("a kernel can be left out");
+        exec.set_enabled(*second, false).expect("a kernel can be disabled");
         assert_eq!([*first, *second].map(|node| exec.is_enabled(node).expect("it can be queried")), [true, false]);
         run(test, &mut exec);
         assert_eq!(words(&buffer), [1; LEN]);
-        exec.set_enabled(*second, true).expect("it can be put back");
+        exec.set_enabled(*second, true).expect("it can be restored");
         run(test, &mut exec);
         assert_eq!(words(&buffer), [2; LEN]);
-        let error = exec.set_enabled(third, false).expect_err("an empty node is always there");
+        let error = exec.set_enabled(third, false).expect_err("every graph accepts an empty node");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
@@ -182,7 +182,7 @@ fn graph_that_does_not_match_reports_the_node_and_the_reason() {
         let mut exec = original.instantiate().expect("the graph is valid");
 
         add_kernel(&mut longer, &[], &kernel, &buffer, 3);
-        let GraphUpdate::Failed(failure) = exec.update(&longer).expect("the driver answers") else {
+        let GraphUpdate::Failed(failure) = exec.update(&longer).expect("the driver returns the value") else {
             panic!("a node is missing")
         };
         assert_eq!(failure.reason, UpdateFailureReason::Topology);
@@ -190,8 +190,8 @@ fn graph_that_does_not_match_reports_the_node_and_the_reason() {
 
         let node = add_kernel(&mut other, &[], &kernel, &buffer, 4);
         let node = add_fill(&mut other, &[*node], &buffer, 5);
-        let GraphUpdate::Failed(failure) = exec.update(&other).expect("the driver answers") else {
-            panic!("a node is of another kind")
+        let GraphUpdate::Failed(failure) = exec.update(&other).expect("the driver returns the value") else {
+            panic!("the node has another type")
         };
         assert_eq!((failure.reason, failure.node), (UpdateFailureReason::NodeKind, Some(*node)));
         assert!(failure.error.to_string().contains("fill"), "{}", failure.error);
@@ -209,7 +209,7 @@ fn child_of_an_executable_takes_parameters_from_a_graph_like_it() {
         add_kernel(&mut other, &[], &kernel, &buffer, 2);
         let node = parent.add_child(&[], &child).expect("the node can be added");
         let mut exec = parent.instantiate().expect("the graph is valid");
-        exec.set_child(node, &other).expect("the graphs are alike");
+        exec.set_child(node, &other).expect("the graphs are equal");
         run(test, &mut exec);
         assert_eq!(words(&buffer), [2; LEN]);
     });
@@ -238,7 +238,7 @@ fn flags_that_exclude_each_other_are_invalid() {
         let graph = graph(test);
         let flags = InstantiateFlags::AUTO_FREE_ON_LAUNCH | InstantiateFlags::DEVICE_LAUNCH;
         let result = graph.instantiate_with(InstantiateOptions::new().with_flags(flags));
-        let error = result.expect_err("what a kernel launches frees nothing");
+        let error = result.expect_err("a graph launched by a kernel frees no memory");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
     });
 }
@@ -330,7 +330,7 @@ pub(crate) mod operations {
         ("GraphExec::update", |fixture| {
             let (graph, _) = with_fill(fixture)?;
             let mut exec = graph.instantiate()?;
-            assert!(exec.update(&with_fill(fixture)?.0)?.is_done(), "the graphs are alike");
+            assert!(exec.update(&with_fill(fixture)?.0)?.is_done(), "the graphs are equal");
             made(exec)
         }),
         ("Graph::set_kernel", |fixture| {

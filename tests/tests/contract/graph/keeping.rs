@@ -15,7 +15,7 @@ pub(crate) fn await_last<T>(value: &Arc<T>) {
     while Arc::strong_count(value) > 1 && Instant::now() < deadline {
         std::thread::yield_now();
     }
-    assert_eq!(Arc::strong_count(value), 1, "somebody still keeps the value");
+    assert_eq!(Arc::strong_count(value), 1, "the value is still referenced");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn user_object_ends_with_the_last_that_retains_it() {
         let value = Arc::new(());
         let mut graph = graph(test);
         let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
-        graph.retain_object(&object).expect("the graph is of the driver");
+        graph.retain_object(&object).expect("the graph belongs to the driver");
         graph.retain_object(&object).expect("twice is once more");
         graph.release_object(&object).expect("the graph retains it");
         let clone = graph.try_clone().expect("it can be cloned");
@@ -176,7 +176,7 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
         let value = Arc::new(());
         let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be created");
         assert_not_retained(&mut graph, &object);
-        graph.retain_object(&object).expect("the graph is of the driver");
+        graph.retain_object(&object).expect("the graph belongs to the driver");
         let mut clone = graph.try_clone().expect("it can be cloned");
         for graph in [&mut graph, &mut clone] {
             graph.release_object(&object).expect("it is retained once");

@@ -82,7 +82,7 @@ fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
             run(test, &mut exec);
             assert_eq!(count.load(Ordering::Relaxed), launches);
         }
-        assert_eq!(words(&buffer), [3; LEN], "the launch goes on behind the panic");
+        assert_eq!(words(&buffer), [3; LEN], "the launch continues after the panic");
     });
 }
 
@@ -166,7 +166,7 @@ fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
 /// Returns the device memory in bytes reserved for graphs, after all work has completed and unused memory was trimmed.
 fn used(test: &TestDriver) -> u64 {
     test.context().synchronize().expect("nothing is captured");
-    test.device().trim_graph_memory().expect("what is kept can be given back");
+    test.device().trim_graph_memory().expect("cached memory can be released");
     test.device().graph_memory().expect("a device can be queried").used
 }
 
@@ -185,7 +185,7 @@ fn memory_operations_write_in_order() {
         assert_eq!(*values, [4, 5]);
         // SAFETY: as above.
         unsafe { exec.set_memory_operations(node, &[MemoryOperation::WriteU32(first, 9), operations[1]]) }
-            .expect("as many operations fit");
+            .expect("this number of operations fits");
         run(test, &mut exec);
         assert_eq!(*values, [9, 5]);
     });
@@ -225,9 +225,9 @@ fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time(
         let node = whole.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
         let is_unsupported = |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         assert!(is_unsupported(whole.try_clone().expect_err("the node cannot be copied")));
-        assert!(is_unsupported(graph(test).add_child(&[], &whole).expect_err("a child is a copy")));
+        assert!(is_unsupported(graph(test).add_child(&[], &whole).expect_err("the child graph is a copy")));
         let exec = whole.instantiate().expect("it is the first");
-        assert!(is_unsupported(whole.instantiate().expect_err("it would be the second")));
+        assert!(is_unsupported(whole.instantiate().expect_err("it would be the second one")));
         drop(exec);
         whole.instantiate().expect("there is no other");
         drop(node);

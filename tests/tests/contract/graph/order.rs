@@ -117,7 +117,7 @@ fn child_with_a_new_conflict_does_not_replace_another() {
         let node = graph.add_child(&[], &kept).expect("the child can be added");
         graph.add_child(&[], &writes).expect("the child can be added");
         let mut exec = graph.instantiate().expect("the graph is valid");
-        let error = exec.set_child(node, &meets).expect_err("nothing orders the two").to_string();
+        let error = exec.set_child(node, &meets).expect_err("the two are not ordered").to_string();
         assert!(error.contains("the previous child does not"), "{error}");
         exec.set_child(node, &apart).expect("nothing else uses that memory");
         exec.set_child(node, &kept).expect("the first child is valid");

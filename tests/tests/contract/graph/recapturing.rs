@@ -53,7 +53,11 @@ fn recaptured_graph_updates_an_executable_to_other_buffers_and_values() {
         recapture_with(&mut graph, &mut other, &mut z);
         assert_eq!(graph.nodes().expect("it can be queried"), nodes, "the nodes are the same");
         run(test, &mut exec);
-        assert_eq!([&x, &y, &z].map(words), [vec![3; LEN], vec![3; LEN], vec![0; LEN]], "the executable is as it was");
+        assert_eq!(
+            [&x, &y, &z].map(words),
+            [vec![3; LEN], vec![3; LEN], vec![0; LEN]],
+            "the executable graph is unchanged"
+        );
         assert!(exec.update(&graph).expect("it can be updated").is_done());
         // The memory is leased: it is there when its owner is gone, and the launch is an access to it.
         drop((graph, other));

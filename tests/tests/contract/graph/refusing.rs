@@ -60,7 +60,7 @@ fn node_that_was_removed_is_refused_before_the_driver_is_called() {
         assert_refused(test, "node 0 was removed", || graph.remove(*node));
         assert_refused(test, "node 0 was removed", || exec.set_enabled(*node, false));
         let again = add_fill(&mut graph, &[], &buffer, 1);
-        assert_ne!(again, node, "a name is never used twice");
+        assert_ne!(again, node, "every name is unique");
     });
 }
 
@@ -105,7 +105,7 @@ fn graph_within_a_node_is_gone_with_the_node() {
         assert_refused(test, "was removed", || inner.kind(inner_node));
         let (inner, error) = inner.close().expect_err("a part is not closed").into_parts();
         assert!(error.to_string().contains("part of another"), "{error}");
-        let (parent, error) = parent.close().expect_err("a handle of its part is there").into_parts();
+        let (parent, error) = parent.close().expect_err("the handle of the partition exists").into_parts();
         assert!(error.to_string().contains("still exists"), "{error}");
         drop(inner);
         parent.close().expect("nothing else owns it");
@@ -165,8 +165,8 @@ fn circle_is_an_error_of_instantiating_that_names_a_node() {
         let mut graph = graph(test);
         let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
-        graph.add_dependency(*second, *first).expect("a circle is noticed later");
-        let error = graph.instantiate().expect_err("the nodes wait for each other");
+        graph.add_dependency(*second, *first).expect("a cycle is detected at instantiation");
+        let error = graph.instantiate().expect_err("the nodes depend on each other");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let text = error.to_string();
         if test.simulator().is_some() {
@@ -186,8 +186,8 @@ fn kernel_that_cannot_be_launched_is_an_error_with_the_reason() {
         if let Err(error) = result {
             assert!(error.to_string().contains("4096") && error.to_string().contains("fill"), "{error}");
         } else {
-            assert!(test.simulator().is_none(), "the simulator refuses at once");
-            graph.instantiate().expect_err("a block has 1024 threads at most");
+            assert!(test.simulator().is_none(), "the simulator returns an error immediately");
+            graph.instantiate().expect_err("a block has at most 1024 threads");
         }
         assert!(test.simulator().is_none() || graph.nodes().expect("it can be read").is_empty());
     });

@@ -24,12 +24,12 @@ fn edges_return_the_dependencies_of_nodes() {
             graph.edges().expect("it can be read").iter().map(|edge| (edge.from, edge.to)).collect();
         edges.sort_by_key(|(from, to)| (from.to_string(), to.to_string()));
         assert_eq!(edges, [(first, second), (first, third), (second, third)]);
-        graph.remove_edge(first, third, plain).expect("the edge is there");
-        let error = graph.remove_edge(first, third, plain).expect_err("the edge is gone");
+        graph.remove_edge(first, third, plain).expect("the edge exists");
+        let error = graph.remove_edge(first, third, plain).expect_err("the edge is removed");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert!(error.to_string().contains("node 2 after node 0"), "{error}");
-        graph.add_dependency(first, third).expect("the edge can come back");
-        graph.add_dependency(first, third).expect_err("the edge is there");
+        graph.add_dependency(first, third).expect("the edge can be added again");
+        graph.add_dependency(first, third).expect_err("the edge exists");
         graph.remove(second).expect("an empty node can be removed");
         assert_eq!(graph.edges().expect("it can be read").len(), 1);
     });
@@ -41,7 +41,7 @@ fn empty_graph_has_nothing_and_can_be_launched() {
         let graph = graph(test);
         assert!(graph.nodes().expect("it can be read").is_empty() && graph.edges().expect("it can be read").is_empty());
         assert!(graph.roots().expect("it can be read").is_empty());
-        run(test, &mut graph.instantiate().expect("an empty graph is sound"));
+        run(test, &mut graph.instantiate().expect("an empty graph is valid"));
     });
 }
 
@@ -53,7 +53,7 @@ fn programmatic_edge_between_kernels_is_returned_as_added() {
         let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
         let second = add_kernel(&mut graph, &[], &kernel, &other, 2);
         // SAFETY: the kernels use different memory.
-        unsafe { graph.add_edge(*first, *second, EdgeData::programmatic()) }.expect("kernels can wait like this");
+        unsafe { graph.add_edge(*first, *second, EdgeData::programmatic()) }.expect("kernels can wait for this event");
         let [(from, data)] = graph.dependencies(*second).expect("it can be read")[..] else { panic!("there is one") };
         assert_eq!((from, data.kind, data.from_port), (*first, EdgeKind::Programmatic, 1));
         assert_eq!(graph.edges().expect("it can be read")[0].data, EdgeData::programmatic());
@@ -77,10 +77,10 @@ fn nodes_of_a_clone_are_found_by_their_originals() {
         run(test, &mut clone.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [2; LEN]);
         run(test, &mut graph.instantiate().expect("the graph is valid"));
-        assert_eq!(words(&buffer), [1; LEN], "the original is as it was");
-        stranger.find(&graph, &node).expect_err("this is no clone");
+        assert_eq!(words(&buffer), [1; LEN], "the original is unchanged");
+        stranger.find(&graph, &node).expect_err("this is not a clone");
         let later = add_fill(&mut graph, &[], &buffer, 3);
-        clone.find(&graph, &later).expect_err("the node came later");
+        clone.find(&graph, &later).expect_err("the node was added later");
     });
 }
 
@@ -117,7 +117,7 @@ fn picture_in_dot_has_every_node_and_edge() {
         let nowhere = std::path::Path::new("/nonexistent/folder/graph.dot");
         let error = graph.write_dot(nowhere, DotFlags::empty()).expect_err("there is no such folder");
         assert!(error.to_string().contains("/nonexistent/folder/graph.dot"), "{error}");
-        graph.write_dot("a\0b", DotFlags::empty()).expect_err("C cannot read the path");
+        graph.write_dot("a\0b", DotFlags::empty()).expect_err("the path has no NUL");
     });
 }
 
@@ -162,7 +162,7 @@ fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
         let second = add_fill(&mut graph, &[*first], &buffer, 2);
         assert_eq!(graph.dependencies(*second).expect("it can be read"), [(*first, EdgeData::new())]);
         let mut exec = graph.instantiate().expect("the graph is valid");
-        exec.set_enabled(*second, false).expect("a fill can be left out");
+        exec.set_enabled(*second, false).expect("a fill can be disabled");
         // SAFETY: `fill` writes exactly the words of the buffer.
         unsafe { exec.set_kernel(&first, (buffer.as_pointer(), 3, LEN as u32)) }.expect("the arguments fit");
         run(test, &mut exec);
@@ -170,8 +170,8 @@ fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
         assert!(exec.update(&graph).expect("it can be updated").is_done());
         run(test, &mut exec);
         assert_eq!(graph.edges().expect("it can be read").len(), 1);
-        graph.add_dependency(*second, *first).expect("a circle is noticed later");
-        graph.instantiate().expect_err("the nodes wait for each other");
+        graph.add_dependency(*second, *first).expect("a cycle is detected at instantiation");
+        graph.instantiate().expect_err("the nodes depend on each other");
     });
 }
 

@@ -45,7 +45,7 @@ fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
         Graph::capture(&test.context(), |_scope| {
             for accesses in [&at_home, &elsewhere] {
                 for refused in [read(accesses, &own), write(accesses, &own)] {
-                    let error = refused.expect_err("the work would run now");
+                    let error = refused.expect_err("the work would run immediately");
                     assert!(
                         error.function().is_none() && error.to_string().contains("not part of that capture"),
                         "{error}"
@@ -54,9 +54,9 @@ fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
             }
             Ok::<_, Error>(())
         })
-        .expect("the capture is as it was");
+        .expect("the capture is unchanged");
         assert_eq!(own.inserted_waits(), 0);
-        write(&elsewhere, &own).expect("outside of the closure it is an access like any other");
+        write(&elsewhere, &own).expect("outside the closure it is an ordinary access");
         assert_eq!(own.inserted_waits(), 1);
     });
 }

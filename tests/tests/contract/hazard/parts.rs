@@ -19,7 +19,7 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
         accesses.after_read(&mut guard(&left));
         let read = || accesses.before_read(&mut guard(&reader)).expect("the stream can wait");
         assert_eq!(waits(simulator, read), 3, "the allocation and both writes");
-        assert_eq!(waits(simulator, read), 0, "everything has been waited for");
+        assert_eq!(waits(simulator, read), 0, "every access has been waited for");
         let read_on_own = || accesses.before_read(&mut guard(&own)).expect("the stream can wait");
         assert_eq!(waits(simulator, read_on_own), 2, "both writes");
     });
@@ -50,7 +50,7 @@ fn part_written_after_a_wait_is_waited_for_again() {
         accesses.after_partial_write(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1);
         accesses.after_partial_write(&mut guard(&other));
-        assert_eq!(waits(simulator, write), 1, "the second write came behind the first wait");
+        assert_eq!(waits(simulator, write), 1, "the second write was enqueued after the first wait");
         accesses.after_read(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1, "so did the read");
     });

@@ -91,7 +91,7 @@ fn life_goes_on_as_on_the_cpu() {
             now = (0..width * height).map(cell).collect();
         }
         assert_eq!(values(&before), now);
-        assert!(now.contains(&1), "something lives");
+        assert!(now.contains(&1), "an object is live");
     });
 }
 

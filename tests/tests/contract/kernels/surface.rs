@@ -84,7 +84,7 @@ fn access_beyond_the_edge_that_traps_fails_the_launch() {
         let kernel = super::kernel::<(SurfaceObject, u32)>(test, TEXTURE, "surface_trap");
         // SAFETY: the kernel writes only to the surface, and an out-of-bounds write traps.
         unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&surface, 8)) }.expect("it launches");
-        let error = stream.synchronize().expect_err("the place is beyond the edge");
+        let error = stream.synchronize().expect_err("the location is out of bounds");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
         simulator.reset_errors();
     });

@@ -34,7 +34,7 @@ fn operation_of_an_observer_does_not_end_the_access_around_it() {
                     .expect("no thread panics")
                     .as_slice_mut()
                     .fill_on(&other, 3)
-                    .expect("it is another's memory");
+                    .expect("the memory belongs to another context");
                 go.lock().expect("no thread panics").send(()).expect("the other thread listens");
                 thread::sleep(Duration::from_millis(50));
                 was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
@@ -77,7 +77,7 @@ fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
         };
         let mut target = buffer(&other, 9);
         // The read waits for the write on the other stream: an event is recorded.
-        target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer gets the error");
+        target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer receives the error");
         drop(guard);
         drop(used.lock().expect("no thread panics").take());
         assert_eq!(values(&target), [1; LEN]);
@@ -128,7 +128,7 @@ fn launch_does_not_wait_for_one_on_another_driver() {
                 let (begin, begun) = mpsc::channel();
                 scope.spawn(move || {
                     begin.send(()).expect("the test listens");
-                    delayed.launch(&slow_stream).expect("it is only late");
+                    delayed.launch(&slow_stream).expect("it is late, not lost");
                 });
                 begun.recv().expect("the thread begins");
                 thread::sleep(Duration::from_millis(20));
@@ -163,8 +163,11 @@ fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
         });
         launching.synchronize().expect("the stream works");
         let copied = x.to_vec().expect("the buffer can be read");
-        assert!(copied[LEN..].iter().all(|value| *value == 3), "the copy is whole");
-        assert!(copied[..LEN].iter().all(|value| [3, 7].contains(value)), "each part is as one of the two left it");
+        assert!(copied[LEN..].iter().all(|value| *value == 3), "the copy is complete");
+        assert!(
+            copied[..LEN].iter().all(|value| [3, 7].contains(value)),
+            "each part has the value of one of the two writes"
+        );
     });
 }
 

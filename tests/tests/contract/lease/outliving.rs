@@ -39,7 +39,7 @@ fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
 fn assert_replays(test: &TestDriver, executable: &mut GraphExec, result: &mut DeviceBuffer<u32>, expected: &[u32]) {
     let (buffers, arrays) = others(test);
     for _ in 0..2 {
-        executable.launch(&test.stream()).expect("everything is still there");
+        executable.launch(&test.stream()).expect("every object is still live");
         assert_eq!(values(result)[..expected.len()], *expected);
         result.as_slice_mut().fill(0).expect("the owner may write");
     }
@@ -78,7 +78,7 @@ fn vector_that_is_closed_ends_with_its_graph() {
         let mut result = buffer(&test.stream(), 0);
         let vector = DeviceVec::from_slice(&test.stream(), &[3_u32; LEN]).expect("memory suffices");
         let mut executable = captured(test, |scope| result.as_slice_mut().copy_from_device_on(scope, &vector));
-        vector.close().expect("the graph has it from now on");
+        vector.close().expect("the graph contains it from now on");
         assert_replays(test, &mut executable, &mut result, &[3; LEN]);
     });
 }
@@ -198,7 +198,7 @@ fn context_outlives_every_other_handle_of_it() {
             graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
         };
         let stream = executable.context().stream().expect("the context is there");
-        executable.launch(&stream).expect("everything is still there");
+        executable.launch(&stream).expect("every object is still live");
         stream.synchronize().expect("it runs");
         drop(stream);
         drop(executable);
@@ -221,7 +221,7 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
             let branch = scope.fork()?;
             result.as_slice_mut().fill_on(&branch, 2)?;
             add(scope, &branch, 10)?;
-            let error = add(scope, &own, 100).expect_err("the stream is no part of the capture");
+            let error = add(scope, &own, 100).expect_err("the stream is not part of the capture");
             assert!(
                 error.function().is_none() && error.to_string().contains("does not belong to the capture"),
                 "{error}"

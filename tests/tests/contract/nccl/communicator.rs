@@ -116,7 +116,7 @@ fn stream_of_another_device_is_refused() {
         let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
         let stream = contexts[1].stream().expect("there is a stream");
         let mut memory = curium_memory::DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
-        let refused = ranks[0].broadcast(&stream, &mut memory, 0).expect_err("the device is another");
+        let refused = ranks[0].broadcast(&stream, &mut memory, 0).expect_err("it is another device");
         let expected = "broadcast: the stream belongs to another device (1, the communicator is on 0)";
         assert_eq!(refused.to_string(), expected);
     });

@@ -21,7 +21,7 @@ fn errors(
     let (barrier, errors) = (Barrier::new(2), Mutex::new(Vec::new()));
     on_ranks_with(2, CommunicatorOptions::new().with_timeout(Duration::from_secs(20)), |mut rank| {
         if rank.rank() == 0 {
-            first(&mut rank).expect("the first call is right");
+            first(&mut rank).expect("the first call is correct");
         }
         barrier.wait();
         if rank.rank() == 1 {

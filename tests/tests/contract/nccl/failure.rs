@@ -75,7 +75,7 @@ fn watchdog_aborts_operations_that_wait() {
         });
         rank.stream.synchronize().expect("the operation ends when the communicator is aborted");
         watchdog.join().expect("it does not panic").expect("it is live");
-        assert!(rank.communicator.close().is_ok(), "what was aborted is gone");
+        assert!(rank.communicator.close().is_ok(), "the aborted communicator is unusable");
     });
 }
 
@@ -89,7 +89,7 @@ fn timeout_during_a_launch_of_a_graph_is_an_error_and_the_graph_can_be_dropped()
         let graph = Graph::capture(&communicator.context().clone(), |scope| {
             communicator.all_reduce_in_place(scope, &mut memory, Reduction::Sum)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
         executable.launch(stream).expect("it is enqueued");
         communicator.synchronize(stream).expect("both ranks take part");
         if communicator.rank() == 1 {

@@ -41,7 +41,7 @@ fn ranks_join_a_communicator_that_grows() {
                     }
                     let communicator = match parent.communicator.grow(size, id) {
                         Err(Error::Missing(_)) => return,
-                        grown => grown.expect("the ranks meet"),
+                        grown => grown.expect("the ranks connect"),
                     };
                     assert_eq!((communicator.rank(), communicator.size()), (rank, size));
                     reduce_and_close(Rank { communicator, stream: parent.stream.clone() });
@@ -55,7 +55,7 @@ fn ranks_join_a_communicator_that_grows() {
                     let context = context(driver, rank);
                     let communicator =
                         Communicator::join(&nccl(), &context, id, rank, size, CommunicatorOptions::new());
-                    let communicator = communicator.expect("the ranks meet");
+                    let communicator = communicator.expect("the ranks connect");
                     assert_eq!((communicator.rank(), communicator.size()), (rank, size));
                     reduce_and_close(Rank { communicator, stream: context.stream().expect("there is a stream") });
                 });

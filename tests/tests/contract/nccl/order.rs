@@ -52,7 +52,7 @@ fn operation_waits_for_a_read_of_its_target_on_another_stream() {
         rank.communicator.all_reduce(&rank.stream, &source, &mut target, Reduction::Sum).expect("it is enqueued");
         thread::sleep(TIME);
         gate.open();
-        assert_eq!(copy.to_vec().expect("it can be read"), [5.0; LEN], "the copy reads what was there before");
+        assert_eq!(copy.to_vec().expect("it can be read"), [5.0; LEN], "the copy reads the previous values");
         assert_eq!(target.to_vec().expect("it can be read"), [rank.size() as f32; LEN]);
     });
 }

@@ -38,7 +38,7 @@ fn on_processes(name: &str, count: usize, test: impl FnOnce(Rank)) -> Vec<(bool,
 fn meet(rank: usize, input: &str, device: impl Fn(usize) -> usize) -> Rank {
     let (mut rendezvous, context) = place(rank, input, device);
     let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
-    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect("the ranks meet");
+    let communicator = Communicator::exchanged(&nccl(), &context, &mut rendezvous, options).expect("the ranks connect");
     Rank { communicator, stream: context.stream().expect("there is a stream") }
 }
 
@@ -107,7 +107,7 @@ fn eight_processes_run_all_operations() {
         let graph = Graph::capture(&communicator.context().clone(), |scope| {
             communicator.all_reduce(scope, &source, &mut target, Reduction::Sum)
         });
-        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+        let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
         for _ in 0..20 {
             executable.launch(stream).expect("it can be launched");
         }
@@ -135,12 +135,12 @@ fn process_that_dies_is_named_on_every_other_rank() {
 fn on_dead_processes(name: &str, dead: usize) -> Vec<(bool, String)> {
     let input = format!("{dead} 4 {}", free_port());
     outcomes_of_processes(name, 4, &input, |rank, input| {
-        let (dead, input) = input.split_once(' ').expect("it is a rank and the rest");
+        let (dead, input) = input.split_once(' ').expect("it starts with a rank");
         let dead: usize = dead.parse().expect("it is a rank");
         let mut rank = meet(rank, input, |device| device);
         let mut memory = rank.buffer(&[1.0_f32; 64]);
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        rank.communicator.synchronize(&rank.stream).expect("all ranks live");
+        rank.communicator.synchronize(&rank.stream).expect("no rank has failed");
         if rank.rank() == dead {
             // The others have the result by then.
             std::thread::sleep(Duration::from_secs(1));
@@ -171,7 +171,7 @@ fn ranks_of_several_processes_that_disagree_are_named() {
     let outcomes = on_processes(name, 2, |mut rank| {
         let mut memory = rank.zeroed::<f32>(8 + rank.rank());
         let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
-        let error = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)).expect_err("they disagree");
+        let error = enqueued.and_then(|()| rank.communicator.synchronize(&rank.stream)).expect_err("they differ");
         let text = error.to_string();
         assert!(text.contains("ncclAllReduce(8 elements") && text.contains("ncclAllReduce(9 elements"), "{text}");
     });
@@ -203,7 +203,7 @@ fn strangers_disturb_no_rank() {
     let name = "nccl::processes::strangers_disturb_no_rank";
     let outcomes = outcomes_of_processes(name, 2, &input, |rank, input| {
         let (mut rendezvous, context) = place(rank, input, |device| device);
-        let id = UniqueId::exchanged(&nccl(), &mut rendezvous).expect("the ranks meet");
+        let id = UniqueId::exchanged(&nccl(), &mut rendezvous).expect("the ranks connect");
         let port = u16::from_le_bytes([id.as_bytes()[12], id.as_bytes()[13]]);
         let mut strangers = Vec::new();
         for bytes in [&[0xff; 64][..], b"GET / HTTP/1.1\r\n\r\n", &[5, 0, 0, 0, 0], &[]] {
@@ -220,7 +220,7 @@ fn strangers_disturb_no_rank() {
         }
         let options = CommunicatorOptions::new().with_timeout(TIMEOUT);
         let communicator = Communicator::with_options(&nccl(), &context, id, rank, 2, options);
-        let communicator = communicator.expect("the ranks meet");
+        let communicator = communicator.expect("the ranks connect");
         let mut rank = Rank { communicator, stream: context.stream().expect("there is a stream") };
         let mut memory = rank.buffer(&[1_u8; 4]);
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");

@@ -106,7 +106,7 @@ fn memory_that_cannot_be_registered_is_refused_and_returned() {
         let mut ranks = Communicator::all(&nccl(), &contexts).expect("the ranks can be created");
         let streams: Vec<_> = contexts.iter().map(|context| context.stream().expect("there is a stream")).collect();
         let other = DeviceBuffer::<f32>::zeroed(&streams[1], 8).expect("memory suffices");
-        let refused = ranks[0].register(other).expect_err("the device is another");
+        let refused = ranks[0].register(other).expect_err("it is another device");
         let expected = "Communicator::register: the stream belongs to another device (1, the communicator is on 0)";
         assert_eq!(refused.to_string(), expected);
         assert_eq!(refused.value.len(), 8);
@@ -114,7 +114,7 @@ fn memory_that_cannot_be_registered_is_refused_and_returned() {
         let unaligned = (0..16).map(|_| DeviceBuffer::<f32>::zeroed(&streams[0], 64).expect("memory suffices"));
         let unaligned: Vec<_> = unaligned.collect();
         let unaligned = unaligned.into_iter().find(|buffer| buffer.as_pointer().as_raw() % 4096 != 0);
-        let refused = ranks[0].register_window(unaligned.expect("one of them is none")).expect_err("it is unaligned");
+        let refused = ranks[0].register_window(unaligned.expect("one of them is `None`")).expect_err("it is unaligned");
         assert!(refused.to_string().contains("not a multiple of 4096 bytes"), "{refused}");
     });
 }
@@ -145,7 +145,7 @@ fn registrations_end_once_whatever_ends_first() {
         // The communicator first: it lives until the memory is dropped.
         on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
             let registered = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
-            rank.communicator.close().expect("its end is left to the memory");
+            rank.communicator.close().expect("the memory destroys it");
             drop(registered);
         });
         assert_eq!((live_registrations(), curium_sim_libraries::live_communicators()), (0, 0));
@@ -189,7 +189,7 @@ fn deregistration_ends_within_the_timeout_if_a_rank_is_silent() {
             NcclFault::Silence.inject(&mut rank.communicator).expect("it is live");
         }
         rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
-        let Err(Error::Timeout(error)) = memory.into_inner() else { panic!("rank 1 is silent") };
+        let Err(Error::Timeout(error)) = memory.into_inner() else { panic!("rank 1 sends nothing") };
         assert_eq!(&*error.outstanding, "operation 1, all_reduce of 64 elements");
         let later = rank.communicator.synchronize(&rank.stream).expect_err("it was aborted");
         assert!(matches!(later, Error::Aborted { .. }), "{later}");
@@ -211,7 +211,7 @@ fn graph_keeps_the_registration_and_the_memory() {
             let graph = Graph::capture(&communicator.context().clone(), |scope| {
                 communicator.all_reduce(scope, &memory, &mut result, Reduction::Sum)
             });
-            let mut executable = graph.expect("it is captured").instantiate().expect("the graph is right");
+            let mut executable = graph.expect("it is captured").instantiate().expect("the graph is correct");
             let refused = memory.into_inner().expect_err("the graph uses it");
             let expected = "RegisteredBuffer::into_inner: a graph uses the memory; drop the graph first";
             assert_eq!(refused.to_string(), expected);

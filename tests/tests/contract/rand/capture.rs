@@ -55,7 +55,7 @@ fn generator_of_another_stream_is_refused_in_a_capture() {
         let mut generator = seeded::<Philox4x32>(&stream, 1);
         let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
         let refused = Graph::capture(&test.context(), |_| generator.uniform(&mut numbers));
-        let error = refused.map(drop).expect_err("the graph would miss it").to_string();
+        let error = refused.map(drop).expect_err("the graph would not contain it").to_string();
         assert!(error.contains("Generator::uniform") && error.contains("capture scope"), "{error}");
         assert_eq!(numbers.to_vec().expect("it can be read"), [0.0; 4], "it did not run");
     });
@@ -97,6 +97,6 @@ fn generator_cannot_be_created_or_changed_in_a_capture() {
         assert!(error.contains("Generator::set_seed"), "{error}");
         generator.set_stream(&stream).expect("the capture has ended");
         let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, 4).expect("memory suffices");
-        generator.uniform(&mut numbers).expect("the generator is as it was");
+        generator.uniform(&mut numbers).expect("the generator is unchanged");
     });
 }

@@ -43,7 +43,7 @@ fn generator_is_destroyed_after_the_graph_that_captured_it() {
         });
         let graph = graph.expect("it is captured");
         drop(generator);
-        let mut executable = graph.instantiate().expect("the graph is right");
+        let mut executable = graph.instantiate().expect("the graph is correct");
         drop(graph);
         executable.launch(&stream).expect("it can be launched");
         stream.synchronize().expect("the launch succeeds");

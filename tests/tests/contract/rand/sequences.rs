@@ -23,9 +23,9 @@ fn seeds_start_sequences() {
     fn check<A: PseudoRandom + Algorithm<Bits = u32>>(stream: &Stream) {
         let mut generator = seeded::<A>(stream, 1);
         let first = draw(&mut generator, stream, 256);
-        assert_ne!(draw(&mut generator, stream, 256), first, "the sequence goes on");
+        assert_ne!(draw(&mut generator, stream, 256), first, "the sequence continues");
         generator.set_seed(2).expect("it has a seed");
-        assert_ne!(draw(&mut generator, stream, 256), first, "another seed has other numbers");
+        assert_ne!(draw(&mut generator, stream, 256), first, "another seed returns other numbers");
         generator.set_seed(1).expect("it has a seed");
         assert_eq!(draw(&mut generator, stream, 256), first, "the seed starts the sequence again");
         assert_eq!(draw(&mut seeded::<A>(stream, 1), stream, 256), first, "so does another generator");

@@ -81,11 +81,11 @@ impl Graphs {
         }
         let at = which % self.copies.len();
         let Copy { executable, source, target, range, then } = &mut self.copies[at];
-        executable.launch(stream).expect("everything is still there");
+        executable.launch(stream).expect("every object is still live");
         self.launches += 1;
         let mut model_of = |number: u64, change: &mut dyn FnMut(&mut [u32])| {
             let live = pieces.iter_mut().find(|piece| piece.number == number).map(|piece| &mut piece.model);
-            let model = live.or_else(|| self.left.get_mut(&number)).expect("the piece is or was there");
+            let model = live.or_else(|| self.left.get_mut(&number)).expect("the piece is or was present");
             change(&mut model[range.clone()]);
         };
         let mut values = Vec::new();

@@ -87,7 +87,7 @@ impl Memory {
             // Beyond the first granule, which is mapped and unmapped as a whole.
             vector.resize((1 << 19) + values.len(), 7).expect("memory suffices");
             vector.truncate(LEN);
-            vector.shrink_to_fit().expect("what is behind is free");
+            vector.shrink_to_fit().expect("the memory after it is free");
         }
     }
 }

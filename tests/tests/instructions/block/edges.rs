@@ -283,9 +283,9 @@ fn by_memory() -> Vec<BlockForm> {
 
 /// Creates a form from its shape, the types of the result, A, B and the addend, and the kind of sum.
 fn tiles(words: &[&str], variant: usize) -> BlockForm {
-    let [shape, result, kind, addend, how @ ..] = words else { panic!("{words:?} is no product") };
+    let [shape, result, kind, addend, how @ ..] = words else { panic!("{words:?} is not a product") };
     let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
-    let [m, n, k] = numbers[..] else { panic!("{shape} is no shape") };
+    let [m, n, k] = numbers[..] else { panic!("{shape} is not a shape") };
     let how: String = how.iter().map(|word| format!(".{word}")).collect();
     let (operation, saturates) = if how.contains("popc") { (how.as_str(), "") } else { ("", how.as_str()) };
     let types = if *kind == "f16" { format!("{result}.{addend}") } else { format!("{result}.{kind}.{kind}.{addend}") };

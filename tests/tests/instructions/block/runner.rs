@@ -166,7 +166,7 @@ fn check(test: &TestDriver, family: &str) {
 }
 
 /// Runs the test of a family, in a process of its own on this machine's driver.
-#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which forms were left out")]
+#[expect(clippy::print_stdout, reason = "the output lists the skipped forms")]
 fn alone(name: &str, test: impl FnOnce()) {
     if uses_cuda() {
         with_output_of_new_process(name, test, |output, _| println!("{output}"));

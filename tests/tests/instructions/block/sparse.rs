@@ -116,7 +116,7 @@ impl Case {
         let words: Vec<&str> =
             spelling.split('.').filter(|word| !["sp", "sp::ordered_metadata", "satfinite"].contains(word)).collect();
         let [_, _, _, shape, first, second, result, left, right, addend] = words[..] else {
-            panic!("{spelling} is no product")
+            panic!("{spelling} is not a product")
         };
         let numbers: Vec<usize> = shape.split(char::is_alphabetic).filter_map(|number| number.parse().ok()).collect();
         Self {

@@ -51,7 +51,8 @@ fn values(kind: &str, bytes: usize, seed: u64) -> Vec<u8> {
 
 /// Returns the size of a type in bytes.
 fn width(kind: &str) -> usize {
-    kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("a type ends in its bits") / 8
+    kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("the type name ends with its number of bits")
+        / 8
 }
 
 /// Converts between the bits of a floating-point type and the number they represent; both are exact here.
