@@ -18,7 +18,7 @@ type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
 type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
 
 /// Returns the program, built by the system's C compiler, or `None` without one.
-#[expect(clippy::print_stderr, reason = "a skipped check is reported")]
+#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
 fn program(name: &str) -> Option<Library> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let target = std::env::temp_dir().join(format!("curium-{name}-{}.so", std::process::id()));
@@ -85,7 +85,7 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
         assert_eq!(cache.statistics().live_allocations(), 1);
         drop(buffer);
-        resource.purge().expect("no work is pending");
+        resource.purge().expect("there is nothing to do");
         drop(resource);
         assert_eq!(left.load(Ordering::Relaxed), 0);
     });

@@ -28,8 +28,7 @@ impl FromStr for Version {
 
     fn from_str(text: &str) -> Result<Self> {
         let numbers = text.split_once('.').and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
-        let (major, minor) =
-            numbers.with_context(|| format!("`{text}` is not a CUDA version, such as `12.4`"))?;
+        let (major, minor) = numbers.with_context(|| format!("`{text}` is not a CUDA version, such as `12.4`"))?;
         ensure!(major < 1000 && minor < 100, "`{text}` is not a CUDA version");
         Ok(Self(major * 1000 + minor * 10))
     }

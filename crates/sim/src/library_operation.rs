@@ -194,8 +194,8 @@ impl Operand {
 
     /// Adds runs whose addresses are in device memory, such as the matrices of an array of pointers.
     ///
-    /// When the operation runs, `find` receives the bytes of the operand with this index, which must be an earlier one that is read. It returns
-    /// the addresses and the sizes of the runs.
+    /// When the operation runs, `find` receives the bytes of the operand with this index, which must be an earlier one that is read. It
+    /// returns the addresses and the sizes of the runs.
     #[must_use]
     pub fn with_runs_from(
         mut self,

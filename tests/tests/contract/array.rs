@@ -102,14 +102,12 @@ fn arrays_take_views_of_every_kind_of_memory() {
         let array = Array::from_slice(&stream, &[0_u32; 24], ArrayShape::new_2d(6, 4), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&stream, &numbers(12)).expect("memory suffices");
-        array
-            .copy_from_device(region, &vector.slice(4..10).expect("the driver has some"))
-            .expect("the lengths are equal");
+        array.copy_from_device(region, &vector.slice(4..10).expect("the range exists")).expect("the lengths are equal");
         let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
         array.copy_to_device(region, &mut mapped).expect("the lengths are equal");
         assert_eq!(mapped.host_view().expect("the work ends")[..], [4, 5, 6, 7, 8, 9]);
         array
-            .copy_to_device(region, &mut vector.slice_mut(..6).expect("the driver has some"))
+            .copy_to_device(region, &mut vector.slice_mut(..6).expect("the range exists"))
             .expect("the lengths are equal");
         assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
         let error = array.copy_from_device(region, &vector).expect_err("too long");

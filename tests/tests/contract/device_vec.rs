@@ -70,7 +70,7 @@ fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
         vector.extend_from_slice(&[5; STEP]).expect("memory suffices");
         vector.reserve(STEP).expect("memory suffices");
         let capacity = vector.capacity();
-        vector.shrink_to(capacity).expect("no work is pending");
+        vector.shrink_to(capacity).expect("the capacity is sufficient");
         assert_eq!(vector.capacity(), capacity);
         vector.shrink_to_fit().expect("the memory is idle");
         assert!(vector.capacity() < capacity && vector.capacity() >= STEP, "{}", vector.capacity());
@@ -211,7 +211,7 @@ fn views_of_a_vector_are_accepted_by_every_form_of_copy() {
         vector
             .slice_mut(..4)
             .expect("there are four")
-            .copy_from_device_on(&other, &buffer.slice(4..).expect("the driver has some"))
+            .copy_from_device_on(&other, &buffer.slice(4..).expect("the range exists"))
             .expect("the lengths are equal");
         assert_eq!(vector.slice(..5).expect("there are five").to_vec().expect("they can be read"), [4, 5, 6, 7, 4]);
         vector.slice_mut(1..3).expect("there are three").fill_on(&other, 9).expect("memory can be filled");

@@ -121,7 +121,7 @@ fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
         assert_eq!(MemoryPool::current_for(&device).expect("the device has pools").as_raw(), default.as_raw());
         // Borrowed pools are not destroyed.
         test.assert_calls(Function::cuMemPoolDestroy, 0, || {
-            default.close().expect("no work is pending");
+            default.close().expect("closing the default pool does nothing");
             drop(before);
         });
     });

@@ -44,7 +44,12 @@ impl Allowed {
     fn parse(text: &str) -> Result<Self> {
         let list: Self = toml::from_str(text)?;
         for entry in &list.difference {
-            ensure!(entry.reason.trim().ends_with('.'), "{} {}: the reason does not end with a dot", entry.kind, entry.name);
+            ensure!(
+                entry.reason.trim().ends_with('.'),
+                "{} {}: the reason must end with a dot",
+                entry.kind,
+                entry.name
+            );
         }
         Ok(list)
     }

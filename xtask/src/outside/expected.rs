@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn outcomes_are_as_expected_only_if_no_other_test_fails_and_enough_pass() {
         let outcomes = Outcomes::read(TEXT);
-        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("it has the expected value"), "2 of 3 pass");
+        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("the outcomes are expected"), "2 of 3 pass");
         for (passed, fails, part) in [
             (2, "", "should not fail"),
             (3, "d = \"why\"", "but 3 should pass"),

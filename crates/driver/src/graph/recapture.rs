@@ -68,8 +68,8 @@ impl Graph {
     fn begin_recapture(&self, root: &Stream) -> Result<()> {
         let mut state = self.tree.lock()?;
         let (driver, raw, stream) = (self.driver(), state.graph(OPERATION, self.number)?, root.as_raw());
-        // SAFETY: the stream is live, and nothing else owns it; the graph is live, and nothing else uses it until the capture ends. Without a
-        // callback, every parameter of a node may change.
+        // SAFETY: the stream is live, and nothing else owns it; the graph is live, and nothing else uses it until the capture ends.
+        // Without a callback, every parameter of a node may change.
         unsafe { call!(driver, cuStreamBeginRecaptureToGraph(stream, MODE, raw, None, std::ptr::null_mut())) }?;
         state.refuse(Some(BUSY));
         state.retains(HashMap::new());

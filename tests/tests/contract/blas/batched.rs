@@ -140,9 +140,9 @@ fn batches_that_do_not_agree_are_refused() {
         };
         assert_refused(solve(&mut blas, &[square], &mut c), &["Blas::trsm_batched", "a has 1, b has 2"]);
         assert_refused(solve(&mut blas, &[wide; 2], &mut c), &["not square (2 × 4)"]);
-        solve(&mut blas, &[], &mut []).expect("no work is pending");
-        blas.gemm_batched::<f32, f32>(1.0, &[], &[], 0.0, &mut []).expect("no work is pending");
-        blas.gemm_grouped::<f32>(&mut []).expect("no work is pending");
+        solve(&mut blas, &[], &mut []).expect("an empty batch is valid");
+        blas.gemm_batched::<f32, f32>(1.0, &[], &[], 0.0, &mut []).expect("an empty batch is valid");
+        blas.gemm_grouped::<f32>(&mut []).expect("an empty batch is valid");
         let group = GemmGroup { alpha: 1.0, a: &[square], b: &[square], beta: 0.0, c: &mut c };
         assert_refused(blas.gemm_grouped(&mut [group]), &["Blas::gemm_grouped", "a has 1, b has 1, c has 2"]);
     });

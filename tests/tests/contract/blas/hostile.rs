@@ -173,9 +173,9 @@ fn empty_operands_do_nothing() {
             Matrix::column_major(&empty, 2, 0).expect("it fits"),
             Matrix::column_major(&empty, 0, 2).expect("it fits"),
         );
-        blas.axpy(1.0, Vector::new(&empty), &mut VectorMut::new(&mut other)).expect("no work is pending");
-        assert_eq!(blas.dot(Vector::new(&empty), Vector::new(&empty)).expect("no work is pending"), 0.0);
-        assert_eq!(blas.index_of_max(Vector::new(&empty)).expect("no work is pending"), None);
+        blas.axpy(1.0, Vector::new(&empty), &mut VectorMut::new(&mut other)).expect("an empty vector is valid");
+        assert_eq!(blas.dot(Vector::new(&empty), Vector::new(&empty)).expect("an empty vector is valid"), 0.0);
+        assert_eq!(blas.index_of_max(Vector::new(&empty)).expect("an empty vector is valid"), None);
         // A product without inner elements is 0, and its result is scaled all the same.
         blas.gemm(1.0, a, b, 2.0, &mut MatrixMut::column_major(&mut result, 2, 2).expect("it fits"))
             .expect("it is computed");

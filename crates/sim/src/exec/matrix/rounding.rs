@@ -2,8 +2,8 @@
 //!
 //! Products are exact. They and the addend are aligned to the largest exponent, where the exponent of a product is the sum of its factors'
 //! exponents. Bits too far below that exponent are truncated, and the sum is exact. A sum in f32 is truncated, one in f16 is rounded to
-//! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup products of
-//! 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
+//! nearest, and a zero is positive. These are the results of an H100, bit for bit. It keeps 25 bits below the largest exponent. Warpgroup
+//! products of 8-bit numbers keep 13, to which sums in f32 are truncated too. Other generations are simulated the same way.
 
 use super::multiply::{Manner, Part, Problem};
 use super::{Element, Numbers, fixed_point};
