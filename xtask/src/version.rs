@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn version_reads_as_it_is_written() {
+    fn version_is_parsed_as_written() {
         let version: Version = "12.4".parse().expect("it is a version");
         assert_eq!((version, version.to_string().as_str()), (Version::from_raw(12040), "12.4"));
         assert_eq!(Version::from_raw(11080).to_string(), "11.8");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn range_holds_both_of_its_ends_and_what_lies_between() {
+    fn range_contains_its_ends_and_the_values_between() {
         let range = VersionRange::try_from("12.0-12.9".to_owned()).expect("it is a range");
         assert!(range.contains(Version::from_raw(12000)) && range.contains(Version::from_raw(12090)));
         assert!(!range.contains(Version::from_raw(11080)) && !range.contains(Version::from_raw(13000)));

@@ -24,7 +24,7 @@ fn table_notes_that_simulated_times_are_not_those_of_hardware() {
 }
 
 #[test]
-fn pictures_are_drawn_of_what_was_measured_only() {
+fn pictures_show_measured_values_only() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("pictures");
     let to = path.to_str().expect("the path is text");
@@ -66,7 +66,7 @@ fn memory_is_measured_as_a_whole_and_written_as_tables() {
 }
 
 #[test]
-fn filter_that_fits_nothing_is_an_error_with_what_to_do() {
+fn filter_without_a_match_is_an_error_with_a_hint() {
     let (code, stdout, stderr) = bench(&["lunch"]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));
     assert!(stderr.contains("\"lunch\"") && stderr.contains("--list"), "{stderr}");

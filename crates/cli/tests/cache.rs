@@ -39,7 +39,7 @@ fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
 }
 
 #[test]
-fn cache_that_others_may_use_is_an_error_with_what_to_do() {
+fn cache_that_other_users_can_write_is_an_error_with_a_hint() {
     let parent = tempfile::tempdir().expect("a folder can be created");
     let folder = parent.path().join("cache");
     fs::create_dir(&folder).expect("the folder is writable");

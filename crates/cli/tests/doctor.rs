@@ -46,7 +46,7 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
-fn machine_that_was_saved_is_examined_elsewhere_with_the_same_findings() {
+fn saved_machine_has_the_same_findings_on_another_machine() {
     let folder = folder();
     let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
     let elsewhere = curium(folder.path(), &["doctor", "--from", "machine.json"], &[("CURIUM_DRIVER_PATH", "")]);
@@ -101,7 +101,7 @@ fn info_shows_the_devices_and_what_an_older_driver_lacks() {
 }
 
 #[test]
-fn info_without_a_gpu_falls_back_unless_one_is_asked_for() {
+fn info_without_a_gpu_falls_back_unless_one_is_requested() {
     let folder = folder();
     let outcome = curium(folder.path(), &["info"], &[]);
     assert_eq!(outcome.code, Some(0));

@@ -18,7 +18,7 @@ fn run(arguments: &[&str], script: &str) -> (Option<i32>, Vec<String>, String) {
 }
 
 #[test]
-fn every_rank_has_its_place_and_one_meeting_point() {
+fn every_rank_has_its_own_number_and_the_same_rendezvous() {
     let script =
         "echo $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE; echo $MASTER_ADDR $MASTER_PORT $CURIUM_TOKEN >&2";
     let (code, lines, errors) = run(&["--ranks", "3"], script);

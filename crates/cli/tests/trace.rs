@@ -62,7 +62,7 @@ fn program_or_simulator_that_is_not_there_is_named() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn simulator_that_is_not_beside_the_program_is_built() {
+fn simulator_that_is_not_in_the_folder_of_the_program_is_built() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 

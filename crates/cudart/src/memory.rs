@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_tell_device_pinned_managed_and_other_memory_apart() {
+    fn attributes_distinguish_device_pinned_managed_and_other_memory() {
         let _turn = simulate();
         let [mut device, mut pinned, mut managed] = [ptr::null_mut(); 3];
         call!(cudaMalloc(&raw mut device, 64));

@@ -257,7 +257,7 @@ mod tests {
 
     /// Compares the offsets with the headers of CUDA 11.8, 12.9 and 13.5.
     #[test]
-    fn fields_lie_where_the_headers_have_them() {
+    fn fields_have_the_offsets_of_the_headers() {
         for (layout, places) in [
             (Layout::First, [("multiprocessors", 388), ("optin", 696), ("reserved", 720), ("cluster", 0)]),
             (Layout::Second, [("multiprocessors", 388), ("optin", 696), ("reserved", 720), ("cluster", 772)]),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptions_of_a_texture_come_back() {
+    fn descriptions_of_a_texture_are_returned() {
         let _turn = simulate();
         let channels = cudaCreateChannelDesc(8, 8, 8, 8, 1);
         let mut array = Default::default();

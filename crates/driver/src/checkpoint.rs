@@ -337,7 +337,7 @@ mod tests {
 
     /// One test, since there is one process.
     #[test]
-    fn process_goes_through_its_states_and_back() {
+    fn process_passes_through_its_states_and_back() {
         let driver = driver();
         let error = CheckpointProcess::locked(&driver, PID).expect_err("the process is running");
         assert_eq!(error.to_string(), "CheckpointProcess: process 77 is running, and not locked");

@@ -332,7 +332,7 @@ mod tests {
 
     /// One test, since the settings are global.
     #[test]
-    fn settings_reach_the_driver_in_its_form_and_come_back() {
+    fn settings_survive_the_conversion_to_the_drivers_form_and_back() {
         let settings = CoreDump::global(&driver());
         assert!(settings.is_enabled().expect_err("nothing was set").to_string().contains("setting 1"));
         settings.set_enabled(true).expect("it is set");

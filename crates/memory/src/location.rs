@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn location_survives_the_way_to_c_and_back() {
+    fn location_survives_the_conversion_to_c_and_back() {
         use MemoryLocation::{Device, Host, HostNuma, HostNumaCurrent, Unknown};
         for location in [Device(3), Host, HostNuma(1), HostNumaCurrent, Unknown(99, 7)] {
             assert_eq!(MemoryLocation::from_raw(&location.to_raw()), location);

@@ -119,7 +119,7 @@ fn rank_0_with_another_token_is_not_believed() {
 }
 
 #[test]
-fn ranks_that_disagree_are_told_apart() {
+fn ranks_that_disagree_are_distinguished() {
     let port = free_port();
     let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
     let more = broadcast(place(1, 4, port));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn place_without_a_column_or_a_source_is_shown_as_far_as_it_is_known() {
+    fn location_without_a_column_or_a_source_is_shown_in_part() {
         let warning = diagnostic(Severity::Warning, "hm", location(3, None, Some("x")));
         assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3\n  |\n3 | x");
         let warning = diagnostic(Severity::Warning, "hm", location(3, Some(9), None));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_stand_below_with_their_own_places() {
+    fn notes_are_shown_below_with_their_own_locations() {
         let mut error = diagnostic(Severity::Error, "no", location(7, None, None));
         error.number = Some("20".to_owned());
         error.notes.push(diagnostic(Severity::Note, "because", None));

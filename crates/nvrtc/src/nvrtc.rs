@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn architecture_is_the_newest_that_both_know() {
+    fn architecture_is_the_newest_that_both_support() {
         let supported = [capability(7, 5), capability(8, 6), capability(9, 0)];
         let chosen = |device| newest_for(&supported, device).map(Architecture::capability);
         assert_eq!(chosen(capability(8, 6)).ok(), Some(capability(8, 6)));

@@ -17,7 +17,7 @@ fn load_error(path: &Path) -> Box<LoadError> {
 }
 
 #[test]
-fn missing_file_is_named_with_what_to_do() {
+fn missing_file_is_named_with_a_hint() {
     let folder = tempfile::tempdir().expect("a folder can be created");
     let path = folder.path().join("libnvrtc.so.12");
     let error = load_error(&path);
@@ -48,7 +48,7 @@ fn other_library_is_rejected_by_the_function_that_it_lacks() {
 }
 
 #[test]
-fn chosen_folder_is_the_only_place_that_is_tried() {
+fn chosen_folder_is_the_only_one_that_is_searched() {
     // The environment must not be changed while other threads run, so this test runs itself in a child process.
     const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
     if std::env::var_os(ROLE).is_some() {
@@ -60,7 +60,7 @@ fn chosen_folder_is_the_only_place_that_is_tried() {
     }
     let folder = tempfile::tempdir().expect("a folder can be created");
     let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
-    child.args(["--exact", "chosen_folder_is_the_only_place_that_is_tried"]).env(ROLE, "child");
+    child.args(["--exact", "chosen_folder_is_the_only_one_that_is_searched"]).env(ROLE, "child");
     let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");

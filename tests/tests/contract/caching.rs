@@ -40,7 +40,7 @@ fn freed_block_is_reused_without_a_driver_call() {
 }
 
 #[test]
-fn blocks_of_all_sizes_hold_what_is_written_to_them() {
+fn blocks_of_all_sizes_hold_written_values() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         let sizes = [1, 511, 512, 513, 4096, 100_000, 1 << 20, (1 << 20) + 1, 5 << 20, (33 << 20) + 7];
@@ -157,7 +157,7 @@ fn destroyed_stream_is_reported_to_every_resource_that_watches_it() {
 }
 
 #[test]
-fn threads_share_the_memory_and_lose_none_at_their_end() {
+fn threads_share_the_memory_and_leak_none_at_exit() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
         std::thread::scope(|scope| {

@@ -94,7 +94,7 @@ fn scope_that_ends_with_an_error_or_a_panic_ends_its_capture() {
 }
 
 #[test]
-fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
+fn operation_that_would_end_the_capture_is_refused_and_the_capture_stays_valid() {
     on_driver(|test| {
         let (context, stream, fill) = (test.context(), test.stream(), fill(test));
         let outside = Event::new(&context, EventFlags::empty()).expect("an event can be created");
@@ -259,7 +259,7 @@ fn replay_in_a_capture_is_a_part_of_it() {
 }
 
 #[test]
-fn work_that_cannot_be_captured_is_run_as_it_is() {
+fn work_that_cannot_be_captured_is_enqueued_directly() {
     on_driver(|test| {
         let stream = test.stream();
         let mut x = buffer(&stream, 0);

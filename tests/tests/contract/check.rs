@@ -197,7 +197,7 @@ fn unordered_streams(order: impl Fn(&Stream, &Stream)) -> Vec<Report> {
 }
 
 #[test]
-fn race_between_streams_names_both_kernels_and_streams_the_place_and_the_allocation() {
+fn race_between_streams_names_both_kernels_and_streams_the_address_and_the_allocation() {
     if uses_cuda() {
         return;
     }

@@ -109,7 +109,7 @@ fn scope_pops_the_contexts_that_other_code_pushed() {
 }
 
 #[test]
-fn context_that_was_current_elsewhere_may_end() {
+fn context_that_was_current_on_another_thread_can_be_destroyed() {
     on_driver(|test| {
         let (_, created) = contexts(test);
         created.set_current().expect("a context can be current");

@@ -27,7 +27,7 @@ fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
 }
 
 #[test]
-fn pinned_buffer_comes_back_from_an_upload_and_a_download() {
+fn pinned_buffer_is_returned_by_an_upload_and_a_download() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut target = buffer(&stream, 0);

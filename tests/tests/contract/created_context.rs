@@ -50,7 +50,7 @@ fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
 }
 
 #[test]
-fn created_context_is_current_nowhere_and_serves_everything() {
+fn created_context_is_not_current_on_any_thread_and_supports_every_operation() {
     on_driver(|test| {
         let context = created(test);
         assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
@@ -136,7 +136,7 @@ fn context_that_the_driver_does_not_destroy_is_given_back_by_close() {
 }
 
 #[test]
-fn created_context_outlives_its_value_for_what_was_made_from_it() {
+fn created_context_lives_as_long_as_the_objects_created_from_it() {
     on_driver(|test| {
         let stream = created(test).stream().expect("a stream can be created");
         let buffer = DeviceBuffer::from_slice(&stream, &[7_u8; 100]).expect("memory suffices");
@@ -223,7 +223,7 @@ fn event_of_another_context_is_not_recorded_but_waited_for() {
 }
 
 #[test]
-fn context_goes_to_other_code_and_back() {
+fn context_is_passed_to_other_code_and_back() {
     on_driver(|test| {
         let context = created(test);
         let stream = context.stream().expect("a stream can be created");

@@ -25,7 +25,7 @@ fn device_has_a_uuid_and_a_pci_bus_id() {
 }
 
 #[test]
-fn device_memory_is_what_its_context_reports() {
+fn device_memory_is_that_reported_by_its_context() {
     on_driver(|test| {
         let total = test.device().total_memory().expect("a device has memory");
         let memory = test.context().memory_info().expect("a context reports memory");

@@ -231,7 +231,7 @@ fn copy_to_the_host_waits_for_the_work_before_it() {
 }
 
 #[test]
-fn freeing_does_not_hold_up_the_host() {
+fn freeing_does_not_block_the_host() {
     on_driver(|test| {
         let stream = test.stream();
         let done = Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be created");

@@ -24,7 +24,7 @@ fn every_device_is_found_by_its_pci_bus_id_and_its_uuid() {
 }
 
 #[test]
-fn devices_of_different_places_or_drivers_are_different() {
+fn devices_with_different_handles_or_drivers_are_not_equal() {
     on_simulator(Config::new().with_devices(2), |test, _| {
         let [first, second] = [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
         assert_ne!(first, second);

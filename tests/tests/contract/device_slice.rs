@@ -201,7 +201,7 @@ fn kernel_reads_one_part_and_writes_another_of_one_buffer() {
 }
 
 #[test]
-fn fill_sets_elements_of_every_size_and_nothing_beside() {
+fn fill_sets_elements_of_every_size_and_nothing_else() {
     fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) {
         let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[before; 9]).expect("memory suffices");
         buffer.slice_mut(1..8).and_then(|mut part| part.fill(value)).expect("the part can be filled");

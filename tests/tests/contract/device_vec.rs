@@ -11,7 +11,7 @@ use curium_tests::{Gate, kernels, on_driver, on_peers, on_simulator};
 const STEP: usize = (2 << 20) / 4;
 
 #[test]
-fn vector_grows_without_moving_what_is_in_it() {
+fn vector_grows_without_moving_its_elements() {
     on_driver(|test| {
         let stream = test.stream();
         let mut vector = DeviceVec::<u32>::with_max_len(&stream, 8 * STEP).expect("there are addresses");
@@ -33,7 +33,7 @@ fn vector_grows_without_moving_what_is_in_it() {
 }
 
 #[test]
-fn growth_calls_no_copy_of_what_is_there() {
+fn growth_does_not_copy_the_elements() {
     on_driver(|test| {
         let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 4 * STEP).expect("there are addresses");
         vector.extend_from_slice(&[1; 100]).expect("memory suffices");
@@ -46,7 +46,7 @@ fn growth_calls_no_copy_of_what_is_there() {
 }
 
 #[test]
-fn resized_vector_holds_the_value_in_what_is_new() {
+fn resized_vector_fills_new_elements_with_the_value() {
     on_driver(|test| {
         let mut vector = DeviceVec::<[u16; 3]>::new(&test.stream()).expect("there are addresses");
         vector.push([1, 2, 3]).expect("memory suffices");
@@ -104,7 +104,7 @@ fn vector_whose_work_cannot_be_waited_for_does_not_shrink() {
 }
 
 #[test]
-fn kernel_on_another_stream_is_waited_for_before_memory_goes_back() {
+fn kernel_on_another_stream_is_waited_for_before_memory_is_freed() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let library = Library::from_ptx(&test.context(), kernels::FILL).expect("the kernels load");

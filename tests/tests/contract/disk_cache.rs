@@ -96,7 +96,7 @@ fn damaged_entry_is_compiled_again() {
 }
 
 #[test]
-fn entry_that_a_program_put_under_a_key_of_its_own_is_never_loaded_as_code() {
+fn entry_with_a_key_of_the_program_is_never_loaded_as_code() {
     const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
     on_simulator(Config::new(), |test, _| {
         let scratch = Scratch::new("forged");

@@ -105,7 +105,7 @@ fn empty_table_is_an_error_that_names_the_function_missing() {
 }
 
 #[test]
-fn owner_is_kept_until_the_last_handle_is_gone() {
+fn owner_is_kept_until_the_last_handle_is_dropped() {
     struct Owner(Arc<AtomicBool>, Simulator);
     impl Drop for Owner {
         fn drop(&mut self) {

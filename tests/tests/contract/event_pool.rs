@@ -4,7 +4,7 @@ use curium_driver::{EventFlags, EventPool, Function};
 use curium_tests::{Gate, on_driver};
 
 #[test]
-fn event_that_came_back_is_used_again() {
+fn returned_event_is_reused() {
     on_driver(|test| {
         let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
         test.assert_calls(Function::cuEventCreate, 1, || {
@@ -42,7 +42,7 @@ fn event_outlives_its_pool() {
 }
 
 #[test]
-fn event_with_a_live_future_does_not_come_back() {
+fn event_with_a_live_future_is_not_returned_to_the_pool() {
     on_driver(|test| {
         let (stream, pool) = (test.stream(), EventPool::new(&test.context(), EventFlags::DISABLE_TIMING));
         let event = pool.take().expect("the pool returns an event");

@@ -154,7 +154,7 @@ fn futures_run_on_every_executor() {
 }
 
 #[test]
-fn many_futures_share_one_thread_and_none_is_lost() {
+fn many_futures_share_one_thread_and_all_complete() {
     const STREAMS: usize = 8;
     const ROUNDS: usize = if cfg!(miri) { 2 } else { 25 };
     on_driver(|test| {

@@ -75,7 +75,7 @@ fn words(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
 }
 
 #[test]
-fn nodes_run_after_those_that_they_come_after_in_each_launch() {
+fn nodes_run_after_their_dependencies_in_each_launch() {
     on_driver(|test| {
         let (kernel, first, second) = (fill(test), zeroes(test), zeroes(test));
         let mut graph = graph(test);
@@ -162,7 +162,7 @@ fn upload_spares_nothing_but_time() {
 }
 
 #[test]
-fn raw_handles_go_out_and_come_back() {
+fn raw_handles_are_passed_out_and_back() {
     on_driver(|test| {
         let mut graph = graph(test);
         let node = graph.add_empty(&[]).expect("the node can be added");

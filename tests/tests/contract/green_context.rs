@@ -89,7 +89,7 @@ fn part_is_split_again_only_once_it_is_in_a_context() {
 }
 
 #[test]
-fn green_context_is_current_nowhere_and_serves_everything() {
+fn green_context_is_current_on_no_thread_and_supports_every_operation() {
     on_driver(|test| {
         let primary = test.context();
         let context = green(&test.device());
@@ -132,7 +132,7 @@ fn green_contexts_have_numbers_of_their_own() {
 }
 
 #[test]
-fn events_go_between_a_green_context_and_its_primary_one() {
+fn events_are_shared_by_a_green_context_and_its_primary_context() {
     on_driver(|test| {
         let (primary, context) = (test.context(), green(&test.device()));
         let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
@@ -238,7 +238,7 @@ fn green_context_runs_on_several_parts_together() {
 }
 
 #[test]
-fn green_context_goes_to_other_code_and_back() {
+fn green_context_is_passed_to_other_code_and_back() {
     on_driver(|test| {
         let raw = green(&test.device()).into_raw().expect("nothing keeps the context");
         assert!(matches!(raw, RawContext::Green(_)), "{raw:?}");
@@ -342,7 +342,7 @@ fn work_queues_of_a_context_are_configured() {
 }
 
 #[test]
-fn objects_are_shared_by_the_primary_context_and_what_lives_in_it() {
+fn objects_are_shared_by_the_primary_context_and_its_green_contexts() {
     on_driver(|test| {
         let (device, primary) = (test.device(), test.context());
         let greens = [green(&device), green(&device)];

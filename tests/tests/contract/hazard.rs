@@ -185,7 +185,7 @@ fn free_waits_for_every_reader() {
 }
 
 #[test]
-fn memory_freed_under_a_reader_is_not_reused_before_it_has_read() {
+fn memory_freed_while_a_reader_is_pending_is_not_reused_before_the_read() {
     on_driver(|test| {
         let [owner, reader] = streams(test);
         let (source, mut target) = (buffer(&owner, 1), buffer(&reader, 0));
@@ -292,7 +292,7 @@ fn run_random_program(test: &TestDriver, seed: u64) {
 }
 
 #[test]
-fn buffers_used_on_several_streams_without_waits_by_hand_hold_what_one_stream_would() {
+fn buffers_used_on_several_streams_without_explicit_waits_hold_the_results_of_one_stream() {
     on_driver(|test| (0..SEEDS / 2).for_each(|seed| run_random_program(test, seed)));
     for seed in 0..SEEDS / 2 {
         on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| run_random_program(test, seed + 1000));
@@ -348,7 +348,7 @@ fn buffer_of_another_device_is_waited_for_as_well() {
 }
 
 #[test]
-fn tail_event_does_not_stand_in_the_way_of_the_stream_it_is_recorded_on() {
+fn event_of_a_sync_point_does_not_block_the_stream_it_is_recorded_on() {
     on_driver(|test| {
         let [owner, reader] = streams(test);
         let (source, mut target) = (buffer(&owner, 1), buffer(&reader, 0));

@@ -91,7 +91,7 @@ fn later_work_waits_for_the_host_function() {
 }
 
 #[test]
-fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_goes_on() {
+fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_continues() {
     on_driver(|test| {
         let stream = test.stream();
         let function = stream.launch_host_function(|| panic!("on purpose: {}", 42)).expect("it is launched");

@@ -13,7 +13,7 @@ use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{Gate, on_driver, on_simulator};
 
 #[test]
-fn mapped_buffer_is_seen_by_device_and_host() {
+fn mapped_buffer_is_accessible_by_device_and_host() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut mapped = MappedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4]).expect("memory suffices");
@@ -117,7 +117,7 @@ fn slice_is_pinned_within_a_scope_and_not_after_it_also_if_it_panics() {
 }
 
 #[test]
-fn unified_buffer_is_seen_by_device_and_host() {
+fn unified_buffer_is_accessible_by_device_and_host() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut buffer = UnifiedBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0]).expect("memory suffices");

@@ -105,7 +105,7 @@ fn function_of_one_context_is_refused_in_another() {
 }
 
 #[test]
-fn module_of_a_library_goes_with_it() {
+fn module_of_a_library_is_unloaded_with_it() {
     on_driver(|test| {
         let context = test.context();
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is valid");
@@ -131,7 +131,7 @@ fn unified_function_that_is_absent_is_an_error_that_names_it() {
 }
 
 #[test]
-fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
+fn unified_function_is_that_of_the_driver_with_the_name() {
     /// Resolves one function by name.
     unsafe extern "C" fn known(place: *mut *mut c_void, library: CUlibrary, name: *const c_char) -> CUresult {
         assert!(!library.is_null());

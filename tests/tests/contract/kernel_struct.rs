@@ -140,7 +140,7 @@ fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
 }
 
 #[test]
-fn struct_by_value_reaches_the_kernel_as_it_is() {
+fn struct_by_value_is_passed_to_the_kernel_unchanged() {
     curium_driver::kernels! {
         struct Params from "../../kernels/params.ptx" {
             fn params(a: u8, b: u16, c: Count, d: u64, e: f32, f: f64, words: &mut [u64], triple: Triple);

@@ -81,7 +81,7 @@ fn launch_is_ordered_with_uses_of_the_owner_on_other_streams() {
 }
 
 #[test]
-fn launches_of_two_graphs_that_share_memory_are_ordered_whatever_their_streams() {
+fn launches_of_two_graphs_that_share_memory_are_ordered_on_any_streams() {
     for seed in 0..if cfg!(miri) { 2 } else { 20 } {
         on_simulator(Config::new().with_seed(seed), |test, _| {
             let (one, other) = (test.stream(), test.stream());
@@ -118,7 +118,7 @@ fn graph_that_contains_a_captured_one_has_its_memory() {
 }
 
 #[test]
-fn host_sees_memory_that_a_graph_uses_only_while_the_graph_cannot_be_launched() {
+fn host_views_memory_of_a_graph_only_while_the_graph_cannot_be_launched() {
     on_driver(|test| {
         let own = test.stream();
         let mut mapped = MappedBuffer::from_slice(&own, &[1_u32; LEN]).expect("memory suffices");
@@ -236,7 +236,7 @@ fn put_in_model(model: &mut [u32; BUFFERS], step: Step) {
 }
 
 #[test]
-fn random_programs_with_captures_and_replays_give_what_direct_execution_gives() {
+fn random_programs_with_captures_and_replays_match_direct_execution() {
     for seed in 0..if cfg!(miri) { 2 } else { 150 } {
         on_simulator(Config::new().with_seed(seed), |test, _| run_random(test, seed));
     }

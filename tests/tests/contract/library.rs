@@ -7,7 +7,7 @@ use curium_sys::CUresult;
 use curium_tests::{Gate, kernels, on_driver, on_simulator};
 
 #[test]
-fn library_loads_from_whatever_names_the_driver() {
+fn library_loads_from_a_driver_device_context_or_stream() {
     on_driver(|test| {
         let (device, context, stream) = (test.device(), test.context(), test.stream());
         for library in [
@@ -33,7 +33,7 @@ fn library_needs_no_current_context() {
 }
 
 #[test]
-fn kernel_is_looked_up_where_no_context_was_ever_used() {
+fn kernel_is_looked_up_without_any_context() {
     on_simulator(Config::new(), |test, simulator| {
         let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is valid");
         let error = library.kernel::<(f32,)>("saxpy").map(drop).expect_err("saxpy has four parameters");

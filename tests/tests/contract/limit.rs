@@ -7,7 +7,7 @@ use curium_sys::CUresult;
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 #[test]
-fn limit_is_what_it_was_set_to_or_what_the_hardware_can_do() {
+fn limit_is_the_requested_value_or_the_closest_that_the_hardware_supports() {
     on_driver(|test| {
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
         for (limit, value, expected) in [

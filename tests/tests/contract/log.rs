@@ -47,7 +47,7 @@ fn has_log(test: &TestDriver) -> bool {
 }
 
 #[test]
-fn error_carries_what_the_driver_logged_about_its_call() {
+fn error_contains_the_driver_log_of_its_call() {
     on_simulator(Config::new(), |test, _| {
         let driver = driver_with_a_telling_log(test);
         let error = driver.device(1_000).expect_err("there are not that many devices");
@@ -69,7 +69,7 @@ fn error_omits_log_lines_that_repeat_it() {
 }
 
 #[test]
-fn error_of_a_lost_context_does_not_repeat_what_an_earlier_one_carried() {
+fn error_of_a_lost_context_does_not_repeat_the_log_of_an_earlier_one() {
     on_simulator(Config::new(), |test, simulator| {
         let driver = driver_with_a_telling_log(test);
         let failure = || {
@@ -113,7 +113,7 @@ fn log_is_read_only_when_a_call_has_failed_and_is_not_observed() {
 }
 
 #[test]
-fn log_that_cannot_be_read_leaves_the_error_as_it_is() {
+fn log_that_cannot_be_read_does_not_change_the_error() {
     on_simulator(Config::new(), |test, simulator| {
         simulator.inject(Fault::on(Function::cuLogsDumpToMemory).returns(CUresult::CUDA_ERROR_UNKNOWN));
         let error = failure(test);

@@ -9,7 +9,7 @@ use curium_sys::{Api, CUdevice, CUdevice_attribute, CUresult, CudaVersion};
 use curium_tests::{Gate, TestDriver, kernels, on_simulator};
 
 #[test]
-fn range_whose_prefetch_was_enqueued_before_another_failed_is_in_use() {
+fn range_of_an_enqueued_prefetch_is_in_use_after_another_failed() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 8)), |test, simulator| {
         let (first_stream, second_stream, stream) = (test.stream(), test.stream(), test.stream());
         let first = UnifiedBuffer::<u8>::zeroed(&first_stream, 4096).expect("memory suffices");

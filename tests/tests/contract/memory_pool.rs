@@ -52,7 +52,7 @@ fn pool_gives_memory_counts_it_and_keeps_it_until_it_is_trimmed() {
 }
 
 #[test]
-fn attributes_are_what_they_were_set_to() {
+fn attributes_are_read_back_as_set() {
     on_driver(|test| {
         let pool = pool(test);
         assert_eq!(pool.release_threshold().expect("it is an attribute"), u64::MAX);

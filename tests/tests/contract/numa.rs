@@ -130,7 +130,7 @@ fn pool_of_a_node_that_there_is_not_is_an_error_that_names_it() {
 }
 
 #[test]
-fn managed_memory_goes_to_a_node_and_prefers_it() {
+fn managed_memory_is_prefetched_to_a_numa_node_and_prefers_it() {
     on_node(DeviceAttribute::CONCURRENT_MANAGED_ACCESS, |test, node| {
         let stream = test.stream();
         let buffer = UnifiedBuffer::<u8>::zeroed(&stream, 64 << 10).expect("memory suffices");

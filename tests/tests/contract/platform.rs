@@ -131,7 +131,7 @@ fn setting_of_concurrent_access_cannot_exceed_the_platform_and_the_model() {
 }
 
 #[test]
-fn devices_of_windows_are_no_peers_and_the_error_says_what_to_do() {
+fn devices_on_windows_are_not_peers_and_the_error_has_a_hint() {
     for platform in [Platform::Windows, Platform::Wsl] {
         on_simulator(config(DeviceModel::H100, platform).with_devices(2), |test, _| {
             let (first, second) = (test.device(), test.driver().device(1).expect("there are two devices"));

@@ -138,11 +138,11 @@ fn drops_after_the_driver_began_to_exit_make_no_calls() {
 }
 
 #[test]
-fn thread_that_ends_drops_what_its_locals_hold() {
+fn thread_that_ends_drops_its_locals() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    in_new_process("process::thread_that_ends_drops_what_its_locals_hold", || {
+    in_new_process("process::thread_that_ends_drops_its_locals", || {
         on_driver(|test| {
             std::thread::scope(|scope| {
                 let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));

@@ -318,7 +318,7 @@ fn run(world: &World<'_>, seed: u64) -> usize {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the test reports its coverage")]
-fn random_programs_hold_what_the_model_holds_and_leak_nothing() {
+fn random_programs_match_the_model_and_leak_nothing() {
     let mut launches = 0;
     on_driver(|test| launches += World::new(test).run(0..PROGRAMS / 4));
     // Simulators with a stream schedule derived from the seed.

@@ -277,7 +277,7 @@ fn panicking_reclaimer_leaves_recovery_usable() {
 }
 
 #[test]
-fn lost_context_ends_recovery() {
+fn unusable_context_ends_recovery() {
     when_short(|test, simulator| {
         let (resource, stream) = (recovering(test), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");

@@ -192,7 +192,7 @@ impl Subscriber for Panicking {
 }
 
 #[test]
-fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_told() {
+fn subscriber_that_panics_does_not_make_a_drop_panic_and_the_observer_is_still_called() {
     if uses_cuda() {
         return;
     }

@@ -117,7 +117,7 @@ fn resources_are_used_by_many_threads_at_once() {
 }
 
 #[test]
-fn stream_ordered_makes_one_call_each_way() {
+fn stream_ordered_makes_one_call_per_allocation_and_deallocation() {
     on_driver(|test| {
         let stream = test.stream();
         test.assert_calls(Function::cuMemAllocAsync, 1, || {

@@ -58,7 +58,7 @@ fn limit_counts_no_allocation_that_failed() {
 }
 
 #[test]
-fn statistics_count_what_is_in_use_and_what_was_at_most() {
+fn statistics_count_the_use_and_its_maximum() {
     on_simulator(Config::new(), |test, simulator| {
         let (resource, stream) = (Statistics::new(StreamOrdered), test.stream());
         let first = resource.allocate(&stream, 100, 256).expect("memory suffices");
@@ -235,7 +235,7 @@ fn recorded_log_is_replayed_on_another_resource() {
 }
 
 #[test]
-fn replay_that_fails_frees_what_it_has() {
+fn replay_that_fails_frees_its_allocations() {
     on_simulator(Config::new(), |test, simulator| {
         let text = "curium allocation log 1\n1 allocate 0x200 64 1 1\n2 free 0x999 1 1 1\n3 allocate 0x400 64 1 2\n";
         let log: AllocationLog = text.parse().expect("the log is well formed");
@@ -309,7 +309,7 @@ impl<F: FnMut()> std::io::Write for Acting<F> {
 }
 
 #[test]
-fn writer_that_panics_loses_its_lines_and_harms_no_allocation() {
+fn writer_that_panics_loses_its_lines_and_no_allocation_fails() {
     on_driver(|test| {
         let stream = test.stream();
         let resource =

@@ -112,7 +112,7 @@ fn end(table: ResourceTable) {
 }
 
 #[test]
-fn exported_resource_serves_c_and_knows_its_streams() {
+fn exported_resource_allocates_for_c_and_records_its_streams() {
     on_driver(|test| {
         let (context, stream, other) = (test.context(), test.stream(), test.stream());
         let options = CachingOptions::new().with_cache(true);

@@ -45,7 +45,7 @@ fn consumer_without_a_wait_misses_the_product_for_some_of_a_hundred_seeds() {
 }
 
 #[test]
-fn consumer_that_waits_sees_the_product_for_each_of_a_thousand_seeds() {
+fn consumer_that_waits_reads_the_result_for_each_of_a_thousand_seeds() {
     on_driver(|test| assert!(consumer_sees_the_product(test, true)));
     for seed in 0..1000 {
         on_simulator(Config::new().with_seed(seed), |test, _| {

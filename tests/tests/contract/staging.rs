@@ -84,7 +84,7 @@ fn staging_buffer_without_bytes_is_an_error() {
 }
 
 #[test]
-fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone() {
+fn staged_copy_during_the_capture_of_another_thread_is_complete_and_does_not_affect_it() {
     on_driver(|test| {
         let context = test.context();
         let stream = context.stream().expect("a stream can be created");
@@ -237,7 +237,7 @@ fn staged_copy_that_fails_is_an_error_and_the_next_one_succeeds() {
 }
 
 #[test]
-fn staged_copy_whose_wait_fails_waits_again_before_its_memory_goes() {
+fn staged_copy_whose_wait_fails_waits_again_before_its_memory_is_freed() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         stage_small_copies(stream.context());

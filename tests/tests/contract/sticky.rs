@@ -114,7 +114,7 @@ fn kernel_that_traps_ends_the_context() {
 }
 
 #[test]
-fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
+fn faulting_kernel_is_reported_and_the_program_continues_if_configured() {
     on_simulator(Config::new().with_checks(Checks::Report), |test, simulator| {
         let stream = test.stream();
         let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");

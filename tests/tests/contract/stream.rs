@@ -44,7 +44,7 @@ fn stream_waits_for_an_event_of_another() {
 }
 
 #[test]
-fn stream_waits_for_an_event_as_it_was_recorded_then() {
+fn stream_waits_for_the_record_at_the_time_of_the_wait() {
     on_driver(|test| {
         let context = test.context();
         let (first, second) = (test.stream(), test.stream());

@@ -37,7 +37,7 @@ fn priority_out_of_range_is_clamped() {
 }
 
 #[test]
-fn attribute_that_is_set_is_what_is_read_back() {
+fn attribute_is_read_back_as_set() {
     on_driver(|test| {
         let stream = test.stream();
         stream.set_synchronization_policy(SynchronizationPolicy::Block).expect("a known policy");

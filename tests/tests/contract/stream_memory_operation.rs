@@ -94,7 +94,7 @@ fn batch_that_is_too_large_is_an_error_with_the_size() {
 }
 
 #[test]
-fn reductions_combine_with_what_is_in_memory() {
+fn reductions_combine_with_the_value_in_memory() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
         let stream = test.stream();
         let buffer = pinned::<u64>(test, 2);
@@ -116,7 +116,7 @@ fn reductions_combine_with_what_is_in_memory() {
 }
 
 #[test]
-fn reductions_of_several_streams_lose_nothing() {
+fn reductions_of_several_streams_are_atomic() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
         let streams = [test.stream(), test.stream(), test.stream()];
         let buffer = pinned::<u32>(test, 1);

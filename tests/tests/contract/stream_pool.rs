@@ -4,7 +4,7 @@ use curium_driver::{Function, StreamOptions, StreamPool};
 use curium_tests::on_driver;
 
 #[test]
-fn stream_that_came_back_is_used_again() {
+fn returned_stream_is_reused() {
     on_driver(|test| {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
         test.assert_calls(Function::cuStreamCreateWithPriority, 1, || {
@@ -32,7 +32,7 @@ fn streams_are_reused_in_the_order_of_their_return() {
 }
 
 #[test]
-fn stream_with_a_clone_does_not_come_back() {
+fn stream_with_a_clone_is_not_returned_to_the_pool() {
     on_driver(|test| {
         let pool = StreamPool::new(&test.context(), StreamOptions::new());
         let stream = pool.take().expect("the pool returns a stream");

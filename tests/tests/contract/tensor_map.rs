@@ -259,7 +259,7 @@ WAIT:
 }";
 
 #[test]
-fn part_of_a_tensor_goes_to_another_by_maps_that_are_arguments() {
+fn part_of_a_tensor_is_copied_to_another_by_tensor_map_arguments() {
     on_hopper(|test| {
         let stream = test.stream();
         let words: Vec<u32> = (0..160).collect();
@@ -286,7 +286,7 @@ fn part_of_a_tensor_goes_to_another_by_maps_that_are_arguments() {
 }
 
 #[test]
-fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
+fn kernels_wait_for_accesses_to_the_memory_of_a_tensor() {
     on_hopper(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 1024).expect("memory suffices");

@@ -61,7 +61,7 @@ fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
 }
 
 #[test]
-fn texture_keeps_its_array_and_goes_before_it() {
+fn texture_keeps_its_array_and_is_destroyed_before_it() {
     on_driver(|test| {
         let array = array(test, ArrayFlags::empty());
         let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");

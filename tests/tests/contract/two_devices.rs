@@ -101,7 +101,7 @@ fn batch_of_another_device_copies_rows_as_well() {
 }
 
 #[test]
-fn copies_within_a_device_go_on_a_stream_of_the_other() {
+fn copies_within_a_device_run_on_a_stream_of_another_device() {
     with_streams(|_, here, there| {
         let source: Vec<u32> = (0..120).collect();
         let (extent, bytes) = (Extent::new_2d(30, 4), Pitch::tight::<u32>(Extent::new_2d(30, 4)));

@@ -85,7 +85,7 @@ fn library_of_another_name_is_rejected_by_the_function_that_it_lacks() {
 }
 
 #[test]
-fn library_that_is_installed_nowhere_is_an_error_that_lists_each_name() {
+fn library_that_is_not_installed_is_an_error_that_lists_each_name() {
     // SAFETY: no library has these names.
     let error = unsafe { EXAMPLE.load() }.expect_err("no library has these names");
     let tried: Vec<_> = error.attempts.iter().map(|attempt| attempt.path.as_path()).collect();

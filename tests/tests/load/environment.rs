@@ -41,7 +41,7 @@ fn program_meets_the_faults_of_the_environment() {
 }
 
 #[test]
-fn program_sees_the_device_and_the_memory_of_the_environment() {
+fn program_uses_the_device_and_the_memory_of_the_environment() {
     let (output, _) = summary("model", &[("CURIUM_SIM_DEVICE_MODEL", "A100"), ("CURIUM_SIM_MEMORY", "64M")]);
     assert!(assert_reports_saxpy(&output).contains("A100 model"));
     let (output, _) = summary("little", &[("CURIUM_SIM_MEMORY", "1")]);
@@ -92,7 +92,7 @@ fn report_fault(checks: &str) -> (Output, String, String) {
 const FAULT: &str = "curium-sim: kernel `write_at`: illegal address: 4-byte write at 0x";
 
 #[test]
-fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
+fn faulting_kernel_ends_the_work_unless_faults_are_only_reported() {
     for (checks, is_written) in [("error", true), ("quiet", false)] {
         let (output, out, err) = report_fault(checks);
         assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
@@ -106,7 +106,7 @@ fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
 }
 
 #[test]
-fn summary_names_what_is_left_with_the_stack_of_its_call_where_it_is_set_so() {
+fn summary_names_leaked_objects_with_their_call_stack_if_configured() {
     let path = folder("summary").join("leak");
     for backtraces in ["off", "on"] {
         let mut command = Command::new(&*REPORT);

@@ -354,7 +354,7 @@ fn child_of_a_process_that_initialized_the_library_finds_it_uninitialized() {
 }
 
 #[test]
-fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do() {
+fn resolved_functions_fail_in_a_forked_child_as_symbols_do() {
     type Count = unsafe extern "C" fn(*mut i32) -> CUresult;
 
     let api = load(&SIMULATOR).expect("the simulator loads");

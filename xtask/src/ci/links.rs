@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn book_leads_to_none_of_what_is_not_published_with_it() {
+    fn book_links_only_to_published_files() {
         let fault = fault("docs/book/src/d.md", "../../e.rs").expect("that is not in the book");
         assert!(fault.contains("out of the book"), "{fault}");
     }

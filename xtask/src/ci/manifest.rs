@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn features_come_with_the_lines_before_them() {
+    fn features_include_their_comments() {
         let text = "[package]\nname = \"a\"\n[features]\ndefault = []\n## One\n## line.\nb = []\nc = []\n";
         let found = manifest(text);
         assert_eq!(found.name(), "a");

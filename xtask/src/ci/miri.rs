@@ -92,7 +92,7 @@ const CONTRACT_THOROUGH: &[&str] = &[
 const CONTRACT_TOO_LONG: &[&str] = &[
     "created_context::kernel_in_one_context_uses_memory_of_another_of_the_device",
     "kernel_list::every_kernel_is_listed",
-    "library::library_loads_from_whatever",
+    "library::library_loads_from_a_driver",
     "module::module_that_the_driver_does_not_unload",
 ];
 

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn committed_files_are_seen() {
+    fn committed_files_are_listed() {
         let texts = texts().expect("this is a git repository");
         assert!(texts.iter().any(|(name, _)| name == "xtask/src/main.rs"));
     }

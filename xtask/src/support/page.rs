@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn row_says_where_a_function_is_wrapped() {
+    fn row_names_the_wrapper_of_a_function() {
         let wrapping = Wrapping { item: "Stream::one".to_owned(), path: "crates/driver/src/stream.rs".to_owned() };
         let row = row(&function(Status::Wrapped(vec![wrapping])));
         assert_eq!(row, "| `cuOne` | 12.4 | [`Stream::one`](../crates/driver/src/stream.rs) | yes |  |");

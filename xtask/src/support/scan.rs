@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn public_item_that_names_the_function_stands_for_the_private_one_that_calls_it() {
+    fn public_item_that_names_the_function_represents_the_private_one_that_calls_it() {
         let found = scan(
             "impl Stream { /// Ends it.\n///\n/// CUDA: `cuOne`, since 12.0.\n pub fn close(self) { self.end() } \
              fn end(&self) { call!(d, cuOne()) } }",

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn until_the_picture_is_written_the_folder_is_as_it_was() {
+    fn folder_is_unchanged_until_the_picture_is_written() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let (new, old) = (folder.path().join("new.png"), folder.path().join("old.png"));
         fs::write(&old, "precious").expect("the folder is writable");

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn band_has_no_more_pixels_than_asked_but_at_least_a_row() {
+    fn band_has_at_most_the_requested_pixels_and_at_least_a_row() {
         assert_eq!(view().bands(200).len(), 17);
         assert_eq!(view().bands(1).len(), 50);
         assert_eq!(view().bands(usize::MAX), [view()]);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simulated_devices_compute_what_they_should() {
+    fn simulated_devices_compute_correct_results() {
         let mut environment = Environment::default();
         try_out(&mut environment, true);
         assert_eq!(environment.devices.len(), 1);

@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn trace_without_events_is_empty_and_what_is_none_is_an_error() {
+    fn trace_without_events_is_empty_and_another_text_is_an_error() {
         assert!(closed("[\n").0.expect("this is a trace").is_empty());
         assert!(closed("hello\nworld\n").0.is_err());
     }
 
     #[test]
-    fn summary_begins_with_what_took_longest() {
+    fn summary_begins_with_the_longest_operation() {
         let event = |name: &str, dur| Event { name: name.to_owned(), pid: 1, tid: 1, dur, args: Arguments { code: 0 } };
         let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)].into_iter().collect::<Events>().to_string();
         assert!(text.find("cuLaunchKernel") < text.find("cuInit"), "{text}");

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn entry_that_the_driver_calls_for_is_looked_at_before_it_is_due_and_once() {
+    fn entry_with_a_callback_is_polled_once_before_it_is_due() {
         let (identity, now) = (Identity(7), Instant::now());
         let watch = watch(identity, now);
         assert!(watch.table.lock().take_due(now).is_empty());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn call_for_an_entry_that_is_gone_does_nothing() {
+    fn callback_for_a_removed_entry_does_nothing() {
         let (identity, now) = (Identity(7), Instant::now());
         let watch = watch(identity, now);
         watch.ring(Identity(8));

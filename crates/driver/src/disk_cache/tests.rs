@@ -89,7 +89,7 @@ fn entry_of_another_key_with_the_same_digest_is_not_used() {
 }
 
 #[test]
-fn entries_that_were_not_used_for_longest_go_first() {
+fn least_recently_used_entries_are_evicted_first() {
     let scratch = Scratch::new("full");
     let contents = [7; 1000];
     let cache = scratch.cache().with_limit(3 * 1200);
@@ -141,7 +141,7 @@ fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
 }
 
 #[test]
-fn writers_and_readers_at_once_see_whole_entries_or_none() {
+fn concurrent_writers_and_readers_read_complete_entries_or_none() {
     let scratch = Scratch::new("threads");
     let cache = scratch.cache();
     let contents = |writer: u8| vec![writer; 50_000];

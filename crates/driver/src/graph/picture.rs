@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn node_is_below_the_lowest_that_it_comes_after() {
+    fn node_is_below_the_lowest_of_its_dependencies() {
         let nodes = [0, 1, 2, 3].map(node);
         let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 3), edge(0, 3), edge(0, 2)]);
         let place = |number| layout.places[&node(number)];
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn edge_beyond_the_next_layer_goes_between_the_columns() {
+    fn edge_across_layers_is_drawn_between_the_columns() {
         let nodes = [0, 1, 2].map(node);
         let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 2), edge(0, 2)]);
         let lane = ACROSS + WIDTH + ACROSS / 2;

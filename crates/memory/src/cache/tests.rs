@@ -210,7 +210,7 @@ fn heap_agrees_with_a_model_of_every_granule() {
 }
 
 #[test]
-fn thread_cache_and_heap_lose_no_block() {
+fn thread_cache_and_heap_leak_no_block() {
     let mut numbers = Numbers(3);
     let mut model = Model::new();
     let (stream, size) = (StreamId(1), BlockSize::of(4096));

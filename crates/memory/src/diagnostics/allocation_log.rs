@@ -113,7 +113,7 @@ mod tests {
         2500 fail 0x0 99999999999 256 1 C:\\x.rs:12:5\n";
 
     #[test]
-    fn log_is_what_it_was_after_writing_and_reading() {
+    fn log_survives_writing_and_reading() {
         let log: AllocationLog = TEXT.parse().expect("the log is well formed");
         assert_eq!(log.to_string(), TEXT);
         let sites: Vec<_> = log.events().iter().map(|event| event.site.clone()).collect();

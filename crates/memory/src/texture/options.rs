@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_survive_the_way_to_c_and_back() {
+    fn options_survive_the_conversion_to_c_and_back() {
         for mode in [AddressMode::Wrap, AddressMode::Clamp, AddressMode::Mirror, AddressMode::Border] {
             let options = TextureOptions::new()
                 .with_address_mode(mode)

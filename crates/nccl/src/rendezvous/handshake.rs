@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reply_is_read_as_it_was_written() {
+    fn every_reply_is_parsed_as_written() {
         let replies = [
             Reply::Bytes(vec![1, 2, 3]),
             Reply::Bytes(Vec::new()),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn hello_is_read_as_it_was_written_and_only_with_the_token() {
+    fn hello_is_parsed_as_written_and_only_with_the_token() {
         let hello = Hello { rank: 3, world_size: 8, round: 1, length: 128 };
         let mut wire = Vec::new();
         hello.write(&mut wire, &SESSION, &token()).expect("a vector");

@@ -202,7 +202,7 @@ mod tests {
         [("RANK", "5"), ("WORLD_SIZE", "8"), ("LOCAL_RANK", "1"), ("MASTER_ADDR", "node1"), ("MASTER_PORT", "29400")];
 
     #[test]
-    fn variables_of_torchrun_give_the_place_and_the_port_after_the_agents() {
+    fn variables_of_torchrun_give_the_rank_and_the_port_after_that_of_the_agent() {
         let plain = expect(&TORCHRUN);
         assert_eq!((numbers(&plain), plain.address().as_str()), ((5, 8, 1), "node1:29400"));
         assert_eq!(plain.launcher(), Some(Launcher::Generic));

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn program_is_read_as_it_was_written() {
+    fn program_is_parsed_as_written() {
         let log = "k.cu(1): warning #177-D: variable \"x\" was declared but never referenced\n".to_owned();
         let program = Program::new("k.cu", "int x;");
         let mut compiled = CompiledProgram::new("k.cu", log.clone(), diagnostic::parse(&log, &program));

@@ -7,7 +7,7 @@ use crate::library::with_nvrtc;
 use curium_nvrtc::{Architecture, CompileOptions, build};
 
 #[test]
-fn build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds() {
+fn build_script_writes_ptx_or_a_cubin_to_the_output_folder() {
     const ROLE: &str = "CURIUM_TEST_BUILD_SCRIPT";
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/kernels/saxpy.cu");
     if std::env::var_os(ROLE).is_some() {
@@ -18,14 +18,10 @@ fn build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds() {
         assert!(std::fs::read(cubin).expect("it is written").starts_with(b"\x7fELF"));
         return;
     }
-    with_nvrtc("build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds", |_| {
+    with_nvrtc("build_script_writes_ptx_or_a_cubin_to_the_output_folder", |_| {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let mut child = Command::new(std::env::current_exe().expect("the path of this program is known"));
-        child.args([
-            "--exact",
-            "build_script::build_script_writes_ptx_or_a_cubin_beside_what_cargo_builds",
-            "--nocapture",
-        ]);
+        child.args(["--exact", "build_script::build_script_writes_ptx_or_a_cubin_to_the_output_folder", "--nocapture"]);
         let output = child.env(ROLE, "child").env("OUT_DIR", folder.path()).output().expect("it can be run again");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("cargo::rerun-if-changed="), "{text}");

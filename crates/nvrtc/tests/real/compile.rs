@@ -141,8 +141,8 @@ fn real_architecture_gives_a_cubin_that_is_an_image() {
 }
 
 #[test]
-fn intermediate_forms_come_in_place_of_ptx() {
-    with_nvrtc("intermediate_forms_come_in_place_of_ptx", |nvrtc| {
+fn intermediate_forms_are_returned_instead_of_ptx() {
+    with_nvrtc("intermediate_forms_are_returned_instead_of_ptx", |nvrtc| {
         let lto = compiled(nvrtc, &program(EMPTY), &CompileOptions::new().with_link_time_optimization());
         assert!(!lto.lto_ir().expect("it was requested").is_empty());
         assert!(matches!(lto.ptx(), Err(Error::NoOutput { wanted: "PTX", .. })));
@@ -177,8 +177,8 @@ fn name_expression_that_is_nothing_is_an_error() {
 }
 
 #[test]
-fn precompiled_header_is_made_when_asked_for() {
-    with_nvrtc("precompiled_header_is_made_when_asked_for", |nvrtc| {
+fn precompiled_header_is_created_on_request() {
+    with_nvrtc("precompiled_header_is_created_on_request", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be created");
         if nvrtc.version() < CudaVersion::new(12, 8) {
             assert!(matches!(nvrtc.precompiled_header_heap(), Err(Error::Missing(_))));
@@ -264,8 +264,8 @@ fn headers_that_nvrtc_brings_are_installed_and_found() {
 }
 
 #[test]
-fn nul_in_a_text_is_refused_with_its_place() {
-    with_nvrtc("nul_in_a_text_is_refused_with_its_place", |nvrtc| {
+fn nul_in_a_text_is_refused_with_its_location() {
+    with_nvrtc("nul_in_a_text_is_refused_with_its_location", |nvrtc| {
         let refused =
             |program| nvrtc.compile(&program, &CompileOptions::new()).expect_err("there is a NUL").to_string();
         assert_eq!(refused(program("int x;\0")), "the source of `k.cu`: NUL character (byte 6)");

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn message_is_received_as_it_was_sent() {
+    fn message_is_received_as_sent() {
         for message in messages() {
             let mut bytes = Vec::new();
             message.send(&mut bytes).expect("a vector takes it");
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_message_is_an_error_and_does_not_allocate_what_it_claims() {
+    fn damaged_message_is_an_error_and_does_not_allocate_the_length_it_states() {
         for message in messages() {
             let mut bytes = Vec::new();
             message.send(&mut bytes).expect("a vector takes it");

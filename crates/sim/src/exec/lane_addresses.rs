@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn segment_smaller_than_a_value_has_no_place() {
+    fn segment_smaller_than_a_value_cannot_hold_it() {
         let arena = Arena::new(0x1000, 7);
         let segment = arena.segment(0x1000).expect("the arena begins there");
         assert!(LaneAddresses::<u64>::new(&segment, &[0x1000; LANES]).is_none());

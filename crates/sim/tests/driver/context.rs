@@ -104,7 +104,7 @@ fn primary_context_keeps_its_handle_and_ends_with_its_last_release() {
 }
 
 #[test]
-fn reset_ends_the_primary_context_until_it_is_retained_anew() {
+fn reset_ends_the_primary_context_until_it_is_retained_again() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     handle!(api, cuDevicePrimaryCtxRetain(_, 0));
@@ -116,7 +116,7 @@ fn reset_ends_the_primary_context_until_it_is_retained_anew() {
 }
 
 #[test]
-fn context_destroyed_while_current_elsewhere_is_destroyed_there() {
+fn context_destroyed_while_current_on_another_thread_is_destroyed_there() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let created = handle!(api, cuCtxCreate_v2(_, 0, 0));

@@ -212,7 +212,7 @@ fn conditional_node_runs_the_body_that_its_value_chooses() {
 }
 
 #[test]
-fn memory_of_a_graph_is_there_until_its_last_executable_is_gone() {
+fn memory_of_a_graph_lives_until_its_last_executable_is_destroyed() {
     let fixture = Fixture::new();
     let live = || fixture.simulator.live_handles().device_allocations;
     let graph = graph(&fixture);

@@ -113,7 +113,7 @@ fn destroyed_event_is_reported() {
 }
 
 #[test]
-fn freed_memory_is_reported_with_its_place() {
+fn freed_memory_is_reported_with_its_address() {
     let fixture = quiet();
     let (memory, graph) = (fixture.alloc(64), graph(&fixture));
     fill_of(&fixture, graph, &[], memory + 16);
@@ -207,7 +207,7 @@ fn node_that_was_updated_or_disabled_is_not_reported() {
 }
 
 #[test]
-fn report_lets_the_program_go_on() {
+fn report_does_not_end_the_program() {
     let fixture = Fixture::with(Config::new().with_memory_budget(64 << 20).with_checks(Checks::Report));
     let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
     let (memory, graph) = (fixture.alloc(16), graph(&fixture));

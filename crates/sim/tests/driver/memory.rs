@@ -175,7 +175,7 @@ fn fill_writes_its_elements_only() {
 }
 
 #[test]
-fn allocation_beyond_the_budget_is_out_of_memory_and_leaves_the_rest_free() {
+fn allocation_beyond_the_budget_is_out_of_memory_and_the_rest_stays_free() {
     let fixture = Fixture::with(Config::new().with_memory_budget(1 << 20));
     let api = &fixture.api;
     let (mut free, mut total) = (0, 0);
@@ -336,7 +336,7 @@ fn memory_freed_in_stream_order_serves_work_queued_before() {
 }
 
 #[test]
-fn pool_memory_and_plain_memory_can_be_freed_either_way() {
+fn pool_memory_and_other_memory_can_be_freed_in_stream_order_or_synchronously() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let pooled = get!(api, cuMemAllocAsync(_, 32, ptr::null_mut()));
@@ -371,7 +371,7 @@ fn default_pool_reserves_in_steps_and_gives_back_at_a_synchronization() {
 }
 
 #[test]
-fn memory_of_a_destroyed_context_is_gone() {
+fn memory_of_a_destroyed_context_is_freed() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let context = handle!(api, cuCtxCreate_v2(_, 0, 0));

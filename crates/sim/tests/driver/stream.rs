@@ -107,7 +107,7 @@ fn legacy_stream_waits_for_the_work_of_a_destroyed_stream() {
 }
 
 #[test]
-fn stream_waits_for_an_event_as_it_was_when_the_wait_was_queued() {
+fn stream_waits_for_the_record_at_the_time_of_the_enqueued_wait() {
     let fixture = Fixture::new();
     let api = &fixture.api;
     let (producer, consumer) = (fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_stands_for_the_libraries_in_it() {
+    fn folder_is_searched_for_libraries() {
         let folder = tempfile::tempdir().expect("a folder can be created");
         let all: Vec<_> = EXAMPLE.files.iter().map(|file| folder.path().join(file)).collect();
         assert_eq!(in_folder_or_itself(&EXAMPLE, folder.path()), all);

@@ -31,7 +31,7 @@ fn launch(
 }
 
 #[test]
-fn launch_of_no_kernel_of_no_shape_or_with_arguments_that_do_not_go_together_is_refused() {
+fn launch_without_a_kernel_or_shape_or_with_conflicting_arguments_is_refused() {
     on_driver(|test| {
         let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 1).expect("memory suffices");
         buffer.stream().synchronize().expect("the stream works");
@@ -165,9 +165,9 @@ fn write_beyond(test: &TestDriver) -> CUresult {
 }
 
 #[test]
-fn write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only() {
+fn write_past_the_allocation_within_its_2_mib_is_detected_by_the_simulator_only() {
     in_own_process(
-        "behavior::launch::write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only",
+        "behavior::launch::write_past_the_allocation_within_its_2_mib_is_detected_by_the_simulator_only",
         || {
             on_driver(|test| {
                 let own = test.context();
@@ -181,7 +181,7 @@ fn write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only
 }
 
 #[test]
-fn limits_begin_with_what_hardware_has_and_stacks_are_rounded_up() {
+fn initial_limits_are_those_of_hardware_and_stacks_are_rounded_up() {
     on_driver(|test| {
         super::in_created_context(test, |driver, _| {
             let limit = |limit| {

@@ -139,7 +139,7 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
 }
 
 #[test]
-fn copies_of_pageable_memory_wait_unless_they_are_small_and_go_to_the_device() {
+fn copies_of_pageable_memory_wait_unless_they_are_small_uploads() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20).expect("memory suffices");

@@ -89,7 +89,7 @@ pub(super) fn without(names: &BTreeSet<&'static str>) -> CuBlas {
 }
 
 #[test]
-fn missing_function_is_an_error_that_names_it_and_the_version_it_came_with() {
+fn missing_function_is_an_error_that_names_it_and_the_version_that_introduced_it() {
     on_simulator(Config::new(), |test, _| {
         let stream = test.stream();
         let library = without(&BTreeSet::from(["cublasSetMathMode"]));

@@ -36,7 +36,7 @@ fn graph_keeps_operands_workspace_and_handle_of_a_plan_that_is_dropped() {
 }
 
 #[test]
-fn stream_beside_the_capture_is_refused() {
+fn stream_outside_the_capture_is_refused() {
     on_driver(|test| {
         let (lt, stream) = (lt(test), test.stream());
         let square = rows::<f32>(8, 8);

@@ -67,7 +67,7 @@ fn products_of_i8_are_exact() {
 }
 
 #[test]
-fn addend_apart_from_the_result_is_added_and_kept() {
+fn addend_that_is_not_the_result_is_added_and_kept() {
     on_driver(|test| {
         let (lt, stream, mut random) = (lt(test), test.stream(), Random::new(9));
         let (of_a, of_b) = (rows::<f32>(16, 24).layout(), columns::<f32>(24, 8).layout());

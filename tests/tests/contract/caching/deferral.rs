@@ -118,7 +118,7 @@ fn memory_freed_in_a_capture_is_available_to_others_after_it() {
 }
 
 #[test]
-fn failed_synchronization_loses_no_memory() {
+fn failed_synchronization_leaks_no_memory() {
     on_simulator(Config::new(), |test, simulator| {
         let (resource, stream, other) = (caching(test), test.stream(), test.stream());
         let address = use_and_free(&resource, &[&stream]);

@@ -271,7 +271,7 @@ fn unsafe_call_of_another_thread_is_forbidden_by_global_captures_only() {
 }
 
 #[test]
-fn batch_of_copies_is_refused_and_the_capture_goes_on() {
+fn batch_of_copies_is_refused_and_the_capture_stays_valid() {
     on_driver(|test| {
         let (stream, first, second) = (test.stream(), words(test), words(test));
         let context = test.context();

@@ -80,7 +80,7 @@ fn memory_that_is_too_short_is_refused() {
 }
 
 #[test]
-fn layouts_that_do_not_agree_are_refused_in_place() {
+fn layouts_that_differ_are_refused_in_place() {
     on_driver(|test| {
         let stream = test.stream();
         let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, 100).expect("memory suffices");

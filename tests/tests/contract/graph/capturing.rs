@@ -153,7 +153,7 @@ fn capture_into_a_graph_that_fails_or_panics_does_not_change_it() {
 }
 
 #[test]
-fn graph_whose_nodes_cannot_be_removed_is_of_no_use_once_a_capture_into_it_failed() {
+fn graph_whose_nodes_cannot_be_removed_is_unusable_after_a_failed_capture_into_it() {
     on_driver(|test| {
         let mut result = zeroes(test);
         let mut graph = graph(test);

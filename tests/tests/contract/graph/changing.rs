@@ -36,7 +36,7 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
 }
 
 #[test]
-fn kernel_node_takes_new_arguments_whoever_else_has_the_graph() {
+fn kernel_node_accepts_new_arguments_while_the_graph_is_shared() {
     on_driver(|test| {
         let (kernel, again, buffer) = (fill(test), fill(test), zeroes(test));
         let mut graph = graph(test);

@@ -47,7 +47,7 @@ fn replay_needs_nothing_but_the_executable() {
 }
 
 #[test]
-fn executable_keeps_what_its_nodes_were_changed_to() {
+fn executable_keeps_the_changes_of_its_nodes() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let [mut first, mut second] = [(); 2].map(|()| graph(test));
@@ -84,7 +84,7 @@ fn kernel_of_a_node_that_was_removed_stays_for_the_executable() {
 }
 
 #[test]
-fn child_keeps_its_kernel_when_it_is_gone() {
+fn child_keeps_its_kernel_alive_after_the_handle_is_dropped() {
     on_driver(|test| {
         let buffer = zeroes(test);
         let mut parent = graph(test);
@@ -123,7 +123,7 @@ fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
 }
 
 #[test]
-fn closure_lives_until_its_node_and_every_executable_are_gone() {
+fn closure_lives_until_its_node_and_every_executable_are_dropped() {
     on_driver(|test| {
         let [first, second] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
         let mut graph = graph(test);

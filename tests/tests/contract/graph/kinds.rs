@@ -111,7 +111,7 @@ fn event_nodes_order_the_graph_with_other_work() {
 }
 
 #[test]
-fn child_runs_as_it_was_when_it_was_added() {
+fn child_runs_with_the_nodes_that_it_had_when_it_was_added() {
     on_driver(|test| {
         let (kernel, buffer) = (fill(test), zeroes(test));
         let (mut child, mut parent) = (graph(test), graph(test));
@@ -192,7 +192,7 @@ fn memory_operations_write_in_order() {
 }
 
 #[test]
-fn conditional_node_runs_the_graph_that_its_value_says() {
+fn conditional_node_runs_the_body_that_its_value_selects() {
     on_driver(|test| {
         for (value, kind, expected) in [
             (1, ConditionalKind::If, [1, 0, 0]),

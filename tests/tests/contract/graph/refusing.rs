@@ -91,7 +91,7 @@ fn kernel_node_that_was_updated_before_is_refused_once_it_is_removed_or_meant_is
 }
 
 #[test]
-fn graph_within_a_node_is_gone_with_the_node() {
+fn graph_within_a_node_is_destroyed_with_the_node() {
     on_driver(|test| {
         let (buffer, kernel) = (zeroes(test), fill(test));
         let (mut child, mut parent) = (graph(test), graph(test));

@@ -62,7 +62,7 @@ fn access_that_the_graph_would_miss_is_refused_before_a_wait() {
 }
 
 #[test]
-fn reads_on_the_home_stream_take_no_lock_once_it_has_waited_for_the_launch_elsewhere() {
+fn reads_on_the_home_stream_take_no_lock_after_it_has_waited_for_a_launch_on_another_stream() {
     on_driver(|test| {
         let [own, launching, reading] = streams(test);
         let accesses = Accesses::leasable(&own);

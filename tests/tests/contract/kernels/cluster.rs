@@ -8,7 +8,7 @@ use super::tensor::on_device_of;
 use super::{buffer, integers, kernel, values};
 
 #[test]
-fn blocks_know_their_place_in_their_cluster() {
+fn blocks_read_their_rank_in_the_cluster() {
     on_device_of(9, |test| {
         let stream = test.stream();
         let places = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");

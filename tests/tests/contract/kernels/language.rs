@@ -92,7 +92,7 @@ fn trees_are_walked_with_a_stack_of_each_thread() {
 }
 
 #[test]
-fn last_block_to_finish_adds_what_all_left() {
+fn last_block_to_finish_adds_the_results_of_all_blocks() {
     on_driver(|test| {
         let stream = test.stream();
         let input = integers(3, 10_000);

@@ -75,7 +75,7 @@ fn threads_add_to_elements_of_a_surface_without_losing_any() {
 }
 
 #[test]
-fn access_beyond_the_edge_that_traps_fails_the_launch() {
+fn access_out_of_bounds_with_trap_mode_fails_the_launch() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let line = array(&stream, ArrayShape::new_1d(8), &[0_u32; 8]);

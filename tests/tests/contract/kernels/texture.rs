@@ -182,7 +182,7 @@ fn integers_are_fetched_unconverted_in_element_read_mode() {
 }
 
 #[test]
-fn layers_are_read_apart_and_the_layer_is_clamped() {
+fn layers_are_read_separately_and_the_layer_is_clamped() {
     on_driver(|test| {
         let stream = test.stream();
         let options = options(AddressMode::Clamp, FilterMode::Point, false);
@@ -227,7 +227,7 @@ fn direction_into_a_cube_reads_the_face_that_it_points_to() {
 }
 
 #[test]
-fn level_is_the_one_that_is_asked_for_or_a_blend_of_two() {
+fn level_is_the_requested_one_or_a_blend_of_two() {
     on_driver(|test| {
         let stream = test.stream();
         let flags = ArrayFlags::empty();
@@ -270,7 +270,7 @@ fn four_elements_are_gathered_against_the_clock() {
 }
 
 #[test]
-fn buffer_is_fetched_by_whole_numbers_and_zero_beyond_its_end() {
+fn buffer_is_fetched_by_integers_and_zero_past_its_end() {
     on_driver(|test| {
         let stream = test.stream();
         let elements: Vec<u32> = (0..128).map(|at| at * at).collect();

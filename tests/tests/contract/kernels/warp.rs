@@ -7,7 +7,7 @@ use curium_tests::on_driver;
 use super::{buffer, integers, launch, values};
 
 #[test]
-fn votes_matches_and_shuffles_see_the_whole_warp() {
+fn votes_matches_and_shuffles_use_the_whole_warp() {
     on_driver(|test| {
         let stream = test.stream();
         let input: Vec<u32> = integers(1, 96).into_iter().map(|value| value % 256).collect();
@@ -54,7 +54,7 @@ fn lanes_of_a_branch_are_those_that_took_it() {
 }
 
 #[test]
-fn atomics_of_every_kind_lose_nothing() {
+fn atomics_of_every_kind_are_atomic() {
     on_driver(|test| {
         let stream = test.stream();
         let threads = 5 * 96_u32;

@@ -240,7 +240,7 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
 }
 
 #[test]
-fn slice_that_is_copied_in_a_capture_is_kept_as_it_was() {
+fn slice_that_is_copied_in_a_capture_keeps_its_values() {
     on_driver(|test| {
         let mut result = buffer(&test.stream(), 0);
         let mut executable = {

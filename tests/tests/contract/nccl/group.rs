@@ -83,7 +83,7 @@ fn several_operations_progress_together_with_their_own_factors() {
 }
 
 #[test]
-fn panic_ends_the_group_and_starts_what_was_added() {
+fn panic_ends_the_group_and_starts_the_enqueued_operations() {
     on_ranks(2, |rank: &mut Rank| {
         let mut memory = rank.buffer(&[1.0_f32; 10]);
         let Rank { communicator, stream } = rank;

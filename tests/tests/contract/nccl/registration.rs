@@ -120,11 +120,11 @@ fn memory_that_cannot_be_registered_is_refused_and_returned() {
 }
 
 #[test]
-fn registrations_end_once_whatever_ends_first() {
+fn registrations_end_once_in_any_order() {
     if uses_cuda() {
         return;
     }
-    in_new_process("nccl::registration::registrations_end_once_whatever_ends_first", || {
+    in_new_process("nccl::registration::registrations_end_once_in_any_order", || {
         on_ranks(2, |rank: &mut Rank| {
             let registered = rank.communicator.register(rank.own_memory(64, 1.0)).expect("it can be registered");
             assert!(live_registrations() > 0);

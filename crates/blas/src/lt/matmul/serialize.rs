@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn description_is_read_as_it_was_written() {
+    fn description_is_parsed_as_written() {
         let plain = Matmul::new(layout(2, 3), layout(3, 4), layout(2, 4));
         let all = plain
             .with_c(layout(2, 4))

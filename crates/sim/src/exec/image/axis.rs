@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn place_beyond_the_edges_follows_the_addressing_mode() {
+    fn coordinate_out_of_bounds_follows_the_addressing_mode() {
         let places = |mode, normalized| [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index));
         let some = |places: [u32; 7]| places.map(Some);
         assert_eq!(places(AddressMode::Clamp, true), some([0, 0, 0, 3, 3, 3, 3]));

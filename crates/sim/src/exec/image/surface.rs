@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn warp_finds_the_places_that_its_lanes_find() {
+    fn warp_finds_the_locations_that_its_lanes_find() {
         let image = Image { base: 0x1000, width: 5, height: 3, depth: 2, pitch: 32 };
         let surface = Surface { image, element: Element { channel: Channel::U32, channels: 1 } };
         let numbers = [0, 1, 2, 3, 4, 12, 16, 17, 20, u32::MAX, 1 << 31, i32::MAX as u32];

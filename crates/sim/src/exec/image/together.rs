@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn warp_reads_what_its_lanes_read() {
+    fn warp_reads_the_values_that_its_lanes_read() {
         let arena = Arena::new(BASE, 1024);
         let mut state = 3_u64;
         let mut random = || {

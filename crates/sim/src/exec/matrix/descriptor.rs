@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_eight_lie_together_without_swizzling() {
+    fn rows_of_eight_are_contiguous_without_swizzling() {
         let it = Descriptor::from_bits(bits(1024, 128, 256, 0));
         assert_eq!([it.along(0, 0), it.along(3, 0), it.along(0, 1), it.along(9, 1)], [1024, 1072, 1152, 1424]);
         assert_eq!([it.across(0, 3), it.across(1, 0), it.across(0, 8)], [1072, 1280, 1152]);
     }
 
     #[test]
-    fn pieces_change_places_by_the_number_of_their_row() {
+    fn pieces_are_permuted_by_their_row_index() {
         let it = Descriptor::from_bits(bits(2048, 0, 1024, 1));
         assert_eq!([it.along(0, 1), it.along(3, 0), it.along(3, 1), it.along(8, 1)], [2064, 2480, 2464, 3088]);
         let it = Descriptor::from_bits(bits(512, 2048, 512, 2));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_names_two_of_every_four_places() {
+    fn metadata_selects_two_of_every_four_elements() {
         // Every group selects its first and last column, except the second group of row 9.
         let mut words = [0xcccc_cccc; 32];
         words[4 + 2] = 0xcc4c_cccc;

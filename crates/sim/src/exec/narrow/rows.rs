@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_by_way_of_wider_numbers_rounds_as_the_exact_one() {
+    fn arithmetic_in_wider_numbers_rounds_as_exact_arithmetic() {
         compare::<Half, false>();
         compare::<Bfloat, false>();
         // Outside of a handler, `mul_add` is a function of the C library, and MinGW's is wrong.

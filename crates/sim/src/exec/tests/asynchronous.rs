@@ -32,7 +32,7 @@ fn copied_words_are_missing_without_a_wait() {
 }
 
 #[test]
-fn newer_groups_may_stay_under_way() {
+fn newer_groups_may_stay_pending() {
     let bench = Bench::body(
         "
     .shared .align 16 .b8 tile[64];

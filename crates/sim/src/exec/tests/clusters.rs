@@ -43,7 +43,7 @@ fn blocks_of_a_cluster_read_each_others_shared_memory() {
 }
 
 #[test]
-fn cluster_registers_name_the_place_in_the_cluster() {
+fn cluster_registers_hold_the_rank_in_the_cluster() {
     let mut bench = Bench::body(
         "
     mov.u32 %r2, %ctaid.y;

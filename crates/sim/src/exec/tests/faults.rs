@@ -88,7 +88,7 @@ fn launches_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn unsupported_instructions_are_refused_by_name_and_place() {
+fn unsupported_instructions_are_refused_with_name_and_location() {
     let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
                 .reg .b32 %r<9>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}";
     let module = ptx::parse(text).expect("it parses");

@@ -17,7 +17,7 @@ fn bench(body: &str) -> Bench {
 }
 
 #[test]
-fn printed_text_has_every_argument_in_its_place() {
+fn printed_text_has_every_argument_at_its_position() {
     let bench = bench(
         "
     .local .align 8 .b8 args[32];

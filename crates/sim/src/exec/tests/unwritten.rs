@@ -56,7 +56,7 @@ fn every_form_of_load_is_checked() {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn written_values_are_read_back() {
     for body in [
         "ld.global.u32 %r2, [%at4];",
         "add.u64 %d1, %at4, 1024; st.global.u32 [%d1], %t; ld.global.u32 %r2, [%d1];",

@@ -189,7 +189,7 @@ OUT:",
 }
 
 #[test]
-fn votes_matches_and_reductions_see_the_whole_warp() {
+fn votes_matches_and_reductions_use_the_whole_warp() {
     let bench = Bench::body(
         "
     setp.lt.u32 %p1, %t, 8;

@@ -114,7 +114,7 @@ fn locations_have_their_first_instruction() {
 }
 
 #[test]
-fn labels_that_do_not_fit_are_refused_at_their_place() {
+fn labels_that_do_not_fit_are_refused_with_their_location() {
     for (text, expected) in [
         (
             "bra NOWHERE;",

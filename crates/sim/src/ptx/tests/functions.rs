@@ -83,7 +83,7 @@ fn kernels_of_a_whole_module_are_listed() {
 }
 
 #[test]
-fn wrong_heads_are_refused_at_their_place() {
+fn invalid_headers_are_refused_with_their_location() {
     for (text, expected) in [
         (".entry k(.reg .b32 x) { }", "line 4, column 10: expected '.param', found '.reg'"),
         (".entry (.param .b32 r) k() { }", "line 4, column 8: expected the name of a function, found '('"),

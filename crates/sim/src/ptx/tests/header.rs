@@ -15,7 +15,7 @@ fn version_is_compared_as_two_numbers() {
 }
 
 #[test]
-fn version_newer_than_the_newest_is_its_own_kind_with_its_place() {
+fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
     let error = parse(&header("9.6", "sm_90")).expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
     assert_eq!(error.to_string(), "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'");

@@ -161,6 +161,6 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
 }
 
 #[test]
-fn opcodes_beyond_the_common_ones_pass_in_any_form() {
+fn uncommon_opcodes_are_accepted_in_any_form() {
     body("lop3.b32 %r1;");
 }

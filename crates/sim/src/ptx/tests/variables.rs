@@ -94,7 +94,7 @@ fn external_variable_is_completed_by_its_definition() {
 }
 
 #[test]
-fn wrong_declarations_are_refused_at_their_place() {
+fn invalid_declarations_are_refused_with_their_location() {
     for (text, expected) in [
         (".global .u32 a[2] = {1, 2, 3};", "line 4, column 28: expected '}': there are no more elements, found '3'"),
         (".global .u32 a = {1};", "line 4, column 18: expected a number, found '{'"),

@@ -7,7 +7,7 @@ use super::{BYTES, NON_BLOCKING, Program};
 use crate::support::{Fixture, cu, get, handle, ok};
 
 #[test]
-fn report_names_both_sides_the_place_and_the_allocation() {
+fn report_names_both_sides_the_address_and_the_allocation() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
     let numbers: [u64; 2] = program.streams.map(|stream| get!(api, cuStreamGetId(stream, _)));
