@@ -15,7 +15,7 @@ use self::pointer_staging::PointerStaging;
 use crate::error::Result;
 use crate::handle::{Handle, entered};
 use crate::library::CuBlas;
-use crate::operand::Operand;
+use crate::operand::OperandList;
 use crate::sys::{Api, cublasHandle_t, cublasPointerMode_t};
 
 /// The state of cuBLAS on one stream: a handle, its settings and its workspace.
@@ -152,16 +152,21 @@ impl Blas {
         entered(self.handle.context(), || set(self.handle.library().api(), self.handle.raw()))
     }
 
+    #[inline]
     pub(crate) fn set_pointer_mode(&mut self, mode: cublasPointerMode_t) -> Result<()> {
-        if self.pointer_mode != mode {
-            // SAFETY: the handle is live, and its context is current.
-            self.configure(|api, raw| unsafe { call!(api, cublasSetPointerMode_v2(raw, mode)) })?;
-            self.pointer_mode = mode;
-        }
+        if self.pointer_mode == mode { Ok(()) } else { self.change_pointer_mode(mode) }
+    }
+
+    #[cold]
+    fn change_pointer_mode(&mut self, mode: cublasPointerMode_t) -> Result<()> {
+        // SAFETY: the handle is live, and its context is current.
+        self.configure(|api, raw| unsafe { call!(api, cublasSetPointerMode_v2(raw, mode)) })?;
+        self.pointer_mode = mode;
         Ok(())
     }
 
     /// Returns an error if this thread captures a graph that the stream is not part of.
+    #[inline]
     fn expect_captured(&self, operation: &'static str) -> Result<()> {
         Ok(self.stream.expect_captured(operation, "create the handle on the capture scope")?)
     }
@@ -173,15 +178,16 @@ impl Blas {
     }
 
     /// Enqueues an operation on its operands.
+    #[inline]
     pub(crate) fn enqueue(
         &mut self,
         operation: &'static str,
         mode: cublasPointerMode_t,
-        operands: &mut [&mut dyn Operand],
+        operands: impl OperandList,
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
         self.expect_captured(operation)?;
-        expect_alignments(operation, operands)?;
+        operands.check_alignments(operation)?;
         self.set_pointer_mode(mode)?;
         let Self { handle, stream, workspace, .. } = self;
         let guard = AccessGuard::new(stream)?;
@@ -195,11 +201,11 @@ impl Blas {
     pub(crate) fn compute(
         &mut self,
         operation: &'static str,
-        operands: &mut [&mut dyn Operand],
+        operands: impl OperandList,
         call: impl FnOnce(&Api, cublasHandle_t) -> Result<()>,
     ) -> Result<()> {
         self.stream.expect_running(operation)?;
-        expect_alignments(operation, operands)?;
+        operands.check_alignments(operation)?;
         self.set_pointer_mode(cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST)?;
         let Self { handle, stream, workspace, .. } = self;
         ordered(AccessGuard::blocking(stream)?, workspace.as_mut(), operands, || {
@@ -208,15 +214,12 @@ impl Blas {
     }
 }
 
-fn expect_alignments(operation: &'static str, operands: &[&mut dyn Operand]) -> Result<()> {
-    operands.iter().try_for_each(|operand| operand.check_alignment(operation))
-}
-
 /// Enqueues an operation between the waits for its operands and the records of its accesses.
+#[inline]
 fn ordered(
     mut guard: AccessGuard<'_>,
     workspace: Option<&mut DeviceBuffer<u8>>,
-    operands: &mut [&mut dyn Operand],
+    mut operands: impl OperandList,
     call: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     let mut workspace = workspace.map(DeviceBuffer::as_slice_mut);
@@ -224,19 +227,15 @@ fn ordered(
         // SAFETY: `launched` follows the call.
         unsafe { Argument::<&mut [u8]>::bind(workspace, &mut guard) }?;
     }
-    for operand in operands.iter_mut() {
-        // SAFETY: `launched` follows the call.
-        unsafe { operand.bind(&mut guard) }?;
-    }
+    // SAFETY: `launched` follows the call.
+    unsafe { operands.bind(&mut guard) }?;
     let called = call();
     // A failure may come after some work was enqueued.
     if let Some(workspace) = &mut workspace {
         // SAFETY: `bind` succeeded with this guard.
         unsafe { Argument::<&mut [u8]>::launched(workspace, &mut guard) };
     }
-    for operand in operands.iter_mut() {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { operand.launched(&mut guard) };
-    }
+    // SAFETY: `bind` succeeded with this guard.
+    unsafe { operands.launched(&mut guard) };
     called
 }

@@ -35,14 +35,17 @@ impl Handle {
         Self { raw, library: library.clone(), context: context.clone() }
     }
 
+    #[inline]
     pub(crate) fn raw(&self) -> cublasHandle_t {
         self.raw
     }
 
+    #[inline]
     pub(crate) fn library(&self) -> &CuBlas {
         &self.library
     }
 
+    #[inline]
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
@@ -69,6 +72,7 @@ pub(crate) fn report_drop(operation: &'static str, error: Error) {
 }
 
 /// Calls the library with the handle's context current.
+#[inline]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     context.entered(|_| Ok(operation()))?
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Result, ShapeError};
+use crate::error::{Error, Result, ShapeError};
 
 /// The size of a matrix and the location of its elements in memory.
 ///
@@ -28,12 +28,14 @@ pub enum Order {
 impl MatrixLayout {
     /// Creates the layout of a matrix by columns, one after the other.
     #[must_use]
+    #[inline]
     pub const fn column_major(rows: usize, columns: usize) -> Self {
         Self { rows, columns, leading_dimension: if rows == 0 { 1 } else { rows }, order: Order::ColumnMajor }
     }
 
     /// Creates the layout of a matrix by rows, one after the other.
     #[must_use]
+    #[inline]
     pub const fn row_major(rows: usize, columns: usize) -> Self {
         Self { rows, columns, leading_dimension: if columns == 0 { 1 } else { columns }, order: Order::RowMajor }
     }
@@ -81,6 +83,7 @@ impl MatrixLayout {
     }
 
     /// Returns the rows and columns of the column-major matrix with the same elements in memory.
+    #[inline]
     pub(crate) const fn stored(&self) -> (usize, usize) {
         match self.order {
             Order::ColumnMajor => (self.rows, self.columns),
@@ -90,6 +93,7 @@ impl MatrixLayout {
 
     /// Returns the number of elements from the first to the last, 0 for an empty matrix; `None` if that exceeds `usize`.
     #[must_use]
+    #[inline]
     pub const fn span(&self) -> Option<usize> {
         let (length, count) = self.stored();
         if length == 0 || count == 0 {
@@ -102,21 +106,25 @@ impl MatrixLayout {
     }
 
     /// Checks that a matrix of this layout fits into `available` elements, and returns its span.
+    #[inline]
     pub(crate) fn check(&self, operation: &'static str, available: usize) -> Result<usize> {
-        let length = self.stored().0;
-        if self.leading_dimension < length.max(1) {
-            let problem = format!("leading dimension too small ({self}); it must be at least {}", length.max(1));
-            return Err(ShapeError::refused(operation, problem));
-        }
+        let least = self.stored().0.max(1);
         match self.span() {
-            Some(span) if span <= available => Ok(span),
-            span => {
-                let required = span.map_or_else(|| "too many".to_owned(), |span| span.to_string());
-                let problem =
-                    format!("memory too small for the matrix ({self}: {required} elements, {available} available)");
-                Err(ShapeError::refused(operation, problem))
-            }
+            Some(span) if span <= available && self.leading_dimension >= least => Ok(span),
+            span => Err(self.refused(operation, span, available)),
         }
+    }
+
+    #[cold]
+    fn refused(&self, operation: &'static str, span: Option<usize>, available: usize) -> Error {
+        let least = self.stored().0.max(1);
+        if self.leading_dimension < least {
+            let problem = format!("leading dimension too small ({self}); it must be at least {least}");
+            return ShapeError::refused(operation, problem);
+        }
+        let required = span.map_or_else(|| "too many".to_owned(), |span| span.to_string());
+        let problem = format!("memory too small for the matrix ({self}: {required} elements, {available} available)");
+        ShapeError::refused(operation, problem)
     }
 }
 

@@ -5,7 +5,7 @@ mod rotation;
 use curium_driver::sys::CUdeviceptr;
 
 use crate::element::Element;
-use crate::error::{Result, ShapeError};
+use crate::error::{Error, Result, ShapeError};
 use crate::operand::{Aligned, Factor, ScalarArgument};
 use crate::sys::cublasPointerMode_t;
 use crate::vector::{Vector, VectorMut};
@@ -38,7 +38,7 @@ impl Blas {
         let (mut alpha, mut x) = (Aligned(alpha), x);
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, y], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::axpy(api, raw, n, factor, address(from), steps.0, address_mut(to), steps.1) }
         })
@@ -58,7 +58,7 @@ impl Blas {
         }
         let mut alpha = Aligned(alpha);
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
-        self.enqueue("Blas::scal", mode, &mut [&mut alpha, x], |api, raw| {
+        self.enqueue("Blas::scal", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal(api, raw, n, factor, address_mut(at), step) }
         })
@@ -82,7 +82,7 @@ impl Blas {
         }
         let mut alpha = Aligned(alpha);
         let (factor, mode, n, at, step) = (alpha.pointer(), mode_of(&alpha), x.len(), x.address(), x.stride());
-        self.enqueue("Blas::scal_real", mode, &mut [&mut alpha, x], |api, raw| {
+        self.enqueue("Blas::scal_real", mode, (&mut alpha, x), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the factor is where the mode requires.
             unsafe { T::scal_real(api, raw, n, factor, address_mut(at), step) }
         })
@@ -104,7 +104,7 @@ impl Blas {
         }
         let mut x = x;
         let (n, from, to, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, HOST, &mut [&mut x, y], |api, raw| {
+        self.enqueue(OPERATION, HOST, (&mut x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
             unsafe { T::copy(api, raw, n, address(from), steps.0, address_mut(to), steps.1) }
         })
@@ -125,7 +125,7 @@ impl Blas {
             return Ok(());
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+        self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory.
             unsafe { T::swap(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1) }
         })
@@ -149,7 +149,7 @@ impl Blas {
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         let place = (&raw mut result.0).cast();
-        self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
+        self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
             unsafe { T::dot(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
         })?;
@@ -173,7 +173,7 @@ impl Blas {
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         let place = (&raw mut result.0).cast();
-        self.compute(OPERATION, &mut [&mut x, &mut y], |api, raw| {
+        self.compute(OPERATION, (&mut x, &mut y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the call waits for the result.
             unsafe { T::dot_conjugated(api, raw, n, address(one), steps.0, address(other), steps.1, place) }
         })?;
@@ -194,7 +194,7 @@ impl Blas {
             return Ok(result);
         }
         let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
-        self.compute("Blas::nrm2", &mut [&mut x], |api, raw| {
+        self.compute("Blas::nrm2", (&mut x,), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
             unsafe { T::nrm2(api, raw, n, address(at), step, place) }
         })?;
@@ -215,7 +215,7 @@ impl Blas {
             return Ok(result);
         }
         let (n, at, step, place) = (x.len(), x.address(), x.stride(), (&raw mut result).cast());
-        self.compute("Blas::asum", &mut [&mut x], |api, raw| {
+        self.compute("Blas::asum", (&mut x,), |api, raw| {
             // SAFETY: the vector has `n` elements in live memory, and the call waits for the result.
             unsafe { T::asum(api, raw, n, address(at), step, place) }
         })?;
@@ -275,7 +275,7 @@ impl Blas {
         // A result of 32 bits leaves the upper half, the second on every platform of CUDA, at 0.
         let (n, at, step, mut found) = (x.len(), x.address(), x.stride(), 0_u64);
         let place = (&raw mut found).cast();
-        self.compute(operation, &mut [&mut x], |api, raw| call(api, raw, n, at, step, place))?;
+        self.compute(operation, (&mut x,), |api, raw| call(api, raw, n, at, step, place))?;
         Ok(usize::try_from(found).ok().and_then(|found| found.checked_sub(1)))
     }
 }
@@ -285,9 +285,12 @@ pub(crate) fn mode_of<S: Factor>(_: &S) -> cublasPointerMode_t {
     S::MODE
 }
 
+#[inline]
 pub(crate) fn same_len(operation: &'static str, x: usize, y: usize) -> Result<()> {
-    if x == y {
-        return Ok(());
-    }
-    Err(ShapeError::refused(operation, format!("the lengths differ (x has {x} elements, y has {y})")))
+    if x == y { Ok(()) } else { Err(lengths_differ(operation, x, y)) }
+}
+
+#[cold]
+fn lengths_differ(operation: &'static str, x: usize, y: usize) -> Error {
+    ShapeError::refused(operation, format!("the lengths differ (x has {x} elements, y has {y})"))
 }

@@ -41,7 +41,7 @@ impl Blas {
         let (transform, stored) = (operation_of(OPERATION, a.stored)?, a.stored);
         let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
         let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
             let (a, x, y) = (address(at), address(from), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::gemv(api, raw, transform, m, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
@@ -76,7 +76,7 @@ impl Blas {
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (m, n, lda, at) = (a.stored.length, a.stored.count, a.stored.leading_dimension, a.address());
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
             let (x, y, a) = (address(one), address(other), address_mut(at));
             // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::ger(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
@@ -113,7 +113,7 @@ impl Blas {
         let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
         let (m, n, lda, at) = (a.stored.length, a.stored.count, a.stored.leading_dimension, a.address());
         let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
             let (x, y, a) = (address(one), address(other), address_mut(at));
             // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::ger_conjugated(api, raw, m, n, factor, x, steps.0, y, steps.1, a, lda) }
@@ -153,7 +153,7 @@ macro_rules! product {
                 let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
                 let (fill, n, lda) = (triangle.of(a.stored), a.stored.count, a.stored.leading_dimension);
                 let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
                     let (a, x, y) = (address(at), address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
@@ -209,7 +209,7 @@ macro_rules! update {
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
                 let (from, step) = (x.address(), x.stride());
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut x, a], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factor, address(from), step, address_mut(at), lda) }
                 })
@@ -265,7 +265,7 @@ macro_rules! update_by_two {
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, lda, at) = (triangle.of(a.stored), x.len(), a.stored.leading_dimension, a.address());
                 let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
                     let (x, y, a) = (address(one), address(other), address_mut(at));
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::$name(api, raw, fill, n, factor, x, steps.0, y, steps.1, a, lda) }
@@ -320,7 +320,7 @@ macro_rules! triangular {
                     (triangle.of(a.stored), diagonal.to_raw(), x.len(), a.stored.leading_dimension);
                 let (at, to, step) = (a.address(), x.address(), x.stride());
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
-                self.enqueue($operation, mode, &mut [&mut a, x], |api, raw| {
+                self.enqueue($operation, mode, (&mut a, x), |api, raw| {
                     let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
                     unsafe { T::$name(api, raw, fill, transform, diagonal, n, a, lda, x, step) }
@@ -356,6 +356,7 @@ pub(crate) fn is_hermitian_as_stored(stored: Stored) -> bool {
     stored.is_conjugated == stored.is_transposed
 }
 
+#[inline]
 pub(crate) fn operation_of(operation: &'static str, stored: Stored) -> Result<cublasOperation_t> {
     stored.operation().ok_or_else(|| unsupported(operation, stored))
 }

@@ -8,7 +8,7 @@ mod product;
 mod triangular;
 mod update;
 
-use crate::error::{Result, ShapeError};
+use crate::error::{Error, Result, ShapeError};
 use crate::stored::Stored;
 
 pub use self::grouped::{GemmGroup, Grouped};
@@ -16,12 +16,17 @@ pub use self::mixed::Mixed;
 pub use self::product::Batches;
 
 /// Checks that `c` has the shape of the product of `a` and `b`.
+#[inline]
 fn product_agrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<()> {
     if (a.columns(), a.rows(), b.columns()) == (b.rows(), c.rows(), c.columns()) {
         return Ok(());
     }
-    let problem = format!("the shapes do not agree (a is {a}, b is {b}, c is {c})");
-    Err(ShapeError::refused(operation, problem))
+    Err(product_disagrees(operation, a, b, c))
+}
+
+#[cold]
+fn product_disagrees(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Error {
+    ShapeError::refused(operation, format!("the shapes do not agree (a is {a}, b is {b}, c is {c})"))
 }
 
 /// Checks that a factor that cuBLAS takes only as it is stored has the order of the result.

@@ -145,6 +145,7 @@ operand!(MatrixMut, &mut [T]);
 
 impl Stored {
     /// Returns cuBLAS's name of the operation on the stored matrix; `None` for conjugation without transposition, which it lacks.
+    #[inline]
     pub(crate) fn operation(self) -> Option<cublasOperation_t> {
         match (self.is_transposed, self.is_conjugated) {
             (false, false) => Some(cublasOperation_t::CUBLAS_OP_N),

@@ -7,7 +7,7 @@ use curium_driver::sys::CUdeviceptr;
 use curium_memory::{AsDeviceSlice, DeviceSlice};
 
 use crate::element::Element;
-use crate::error::{Result, ShapeError};
+use crate::error::{Error, Result, ShapeError};
 use crate::sys::cublasPointerMode_t;
 
 /// Device memory that an operation accesses.
@@ -37,20 +37,79 @@ pub trait Operand {
     }
 }
 
+/// The operands of one operation: a tuple of exclusive borrows.
+pub(crate) trait OperandList {
+    /// Checks the alignment of every operand.
+    fn check_alignments(&self, operation: &'static str) -> Result<()>;
+
+    /// Binds every operand.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Operand::bind`].
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()>;
+
+    /// Records the accesses of every operand.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Operand::launched`].
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
+}
+
+macro_rules! operand_list {
+    ($($operand:ident $index:tt)*) => {
+        impl<$($operand: Operand),*> OperandList for ($(&mut $operand,)*) {
+            #[inline]
+            fn check_alignments(&self, operation: &'static str) -> Result<()> {
+                $(self.$index.check_alignment(operation)?;)*
+                Ok(())
+            }
+
+            #[inline]
+            unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+                $(
+                    // SAFETY: the caller upholds the same conditions.
+                    unsafe { self.$index.bind(guard) }?;
+                )*
+                Ok(())
+            }
+
+            #[inline]
+            unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+                $(
+                    // SAFETY: the caller upholds the same conditions.
+                    unsafe { self.$index.launched(guard) };
+                )*
+            }
+        }
+    };
+}
+
+operand_list!(A 0);
+operand_list!(A 0 B 1);
+operand_list!(A 0 B 1 C 2);
+operand_list!(A 0 B 1 C 2 D 3);
+operand_list!(A 0 B 1 C 2 D 3 E 4);
+operand_list!(A 0 B 1 C 2 D 3 E 4 F 5);
+
 /// Implements [`Operand`] for a view with a field `slice`.
 macro_rules! operand {
     ($view:ident, $memory:ty) => {
         impl<T> $crate::operand::Operand for $view<'_, T> {
+            #[inline]
             unsafe fn bind(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) -> curium_driver::Result<()> {
                 // SAFETY: the caller calls `launched` after the operation was enqueued.
                 unsafe { curium_driver::Argument::<$memory>::bind(&mut self.slice, guard) }.map(|_| ())
             }
 
+            #[inline]
             unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 // SAFETY: `bind` succeeded with this guard.
                 unsafe { curium_driver::Argument::<$memory>::launched(&mut self.slice, guard) };
             }
 
+            #[inline]
             fn check_alignment(&self, operation: &'static str) -> $crate::error::Result<()> {
                 $crate::operand::expect_alignment::<T>(operation, self.slice.as_pointer().as_raw())
             }
@@ -61,16 +120,23 @@ pub(crate) use operand;
 
 /// Checks that memory has the alignment of C's type of an element, which is the element's size. The alignment of Rust's complex numbers is
 /// half of it, so memory of another type that is cast to them may be misaligned.
+#[inline]
 pub(crate) fn expect_alignment<T>(operation: &'static str, address: CUdeviceptr) -> Result<()> {
-    let alignment = size_of::<T>().max(1);
-    if (address as usize).is_multiple_of(alignment) {
-        return Ok(());
+    if (address as usize).is_multiple_of(size_of::<T>().max(1)) {
+        Ok(())
+    } else {
+        Err(misaligned::<T>(operation, address))
     }
+}
+
+#[cold]
+fn misaligned<T>(operation: &'static str, address: CUdeviceptr) -> Error {
+    let alignment = size_of::<T>();
     let problem = format!(
         "misaligned operand ({address:#x} is not a multiple of {alignment}, the alignment of {} in C)",
         std::any::type_name::<T>()
     );
-    Err(ShapeError::refused(operation, problem))
+    ShapeError::refused(operation, problem)
 }
 
 /// The operands of a batch.
@@ -139,10 +205,12 @@ impl<T> std::fmt::Debug for DeviceScalar<'_, T> {
 }
 
 impl<T: Element> Operand for T {
+    #[inline]
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
         Ok(())
     }
 
+    #[inline]
     unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
 }
 
@@ -186,10 +254,12 @@ impl<T: Factor> Factor for Aligned<T> {
 
 /// The factors of products of `i8`.
 impl Operand for i32 {
+    #[inline]
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
         Ok(())
     }
 
+    #[inline]
     unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
 }
 

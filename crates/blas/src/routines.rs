@@ -103,6 +103,7 @@ macro_rules! implement {
     ($routines:ident for $ty:ty: $($name:ident($($parameter:ident: $kind:ident),*) $narrow:ident $wide:ident;)*) => {
         impl $routines for $ty {
             $(
+                #[inline]
                 unsafe fn $name(api: &Api, handle: cublasHandle_t, $($parameter: kind!($kind)),*) -> Result<()> {
                     if true $(&& is_narrow!($kind $parameter))* {
                         // SAFETY: the caller upholds the contract, and every size fits.

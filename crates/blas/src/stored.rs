@@ -17,6 +17,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    #[inline]
     pub(crate) fn new(layout: MatrixLayout) -> Self {
         let (length, count) = layout.stored();
         let is_transposed = layout.order() == Order::RowMajor;
@@ -24,20 +25,24 @@ impl Stored {
     }
 
     /// Returns the number of rows of the view.
+    #[inline]
     pub(crate) fn rows(self) -> usize {
         if self.is_transposed { self.count } else { self.length }
     }
 
     /// Returns the number of columns of the view.
+    #[inline]
     pub(crate) fn columns(self) -> usize {
         if self.is_transposed { self.length } else { self.count }
     }
 
+    #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0 || self.count == 0
     }
 
     /// Returns the number of elements from the first to the last.
+    #[inline]
     pub(crate) fn span(self) -> usize {
         if self.is_empty() { 0 } else { self.leading_dimension * (self.count - 1) + self.length }
     }

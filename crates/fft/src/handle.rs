@@ -41,6 +41,7 @@ impl Handle {
     }
 
     /// Calls the library with the context of the plan current.
+    #[inline]
     pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         entered(&self.context, operation)
     }
@@ -65,6 +66,7 @@ impl Drop for Handle {
     }
 }
 
+#[inline]
 fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     context.entered(|_| Ok(operation()))?
 }

@@ -59,6 +59,7 @@ impl<A> Handle<A> {
     }
 
     /// Calls the library, with the context of the generator current.
+    #[inline]
     pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         match &self.context {
             Some(context) => entered(context, operation),
@@ -148,6 +149,7 @@ impl<A> fmt::Debug for Handle<A> {
 }
 
 /// Calls the library with a context current.
+#[inline]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     context.entered(|_| Ok(operation()))?
 }

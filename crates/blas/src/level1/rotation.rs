@@ -113,7 +113,7 @@ impl Blas {
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         let (cosine, sine) = (Aligned(cosine), Aligned(sine));
         let (cosine, sine) = (cosine.pointer(), sine.pointer());
-        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+        self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
             unsafe { T::rot(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
         })
@@ -142,7 +142,7 @@ impl Blas {
         }
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         let (cosine, sine) = (cosine.pointer(), sine.pointer());
-        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+        self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the factors are on this stack.
             unsafe { T::rot_real(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, cosine, sine) }
         })
@@ -188,7 +188,7 @@ impl Blas {
         let (n, one, other, steps) = (x.len(), x.address(), y.address(), (x.stride(), y.stride()));
         let parameters = rotation.to_parameters();
         let parameters = (&raw const parameters).cast();
-        self.enqueue(OPERATION, HOST, &mut [x, y], |api, raw| {
+        self.enqueue(OPERATION, HOST, (x, y), |api, raw| {
             // SAFETY: both vectors have `n` elements in live memory, and the five parameters are on this stack.
             unsafe { T::rotm(api, raw, n, address_mut(one), steps.0, address_mut(other), steps.1, parameters) }
         })

@@ -38,7 +38,7 @@ impl Blas {
         let (transform, stored, (kl, ku)) = (operation_of(OPERATION, a.stored)?, a.stored, a.diagonals);
         let (m, n, lda) = (stored.length, stored.count, stored.leading_dimension);
         let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
             let (a, x, y) = (address(at), address(from), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::gbmv(api, raw, transform, m, n, kl, ku, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
@@ -113,7 +113,7 @@ impl Blas {
         let BandTriangle { fill, diagonals: k, address: at } = a.triangle(triangle);
         let (n, lda) = (a.stored.count, a.stored.leading_dimension);
         let (from, to, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-        self.enqueue(operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
+        self.enqueue(operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
             let (a, x, y) = (address(at), address(from), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::hbmv(api, raw, fill, n, k, factors.0, a, lda, x, steps.0, factors.1, y, steps.1) }
@@ -151,7 +151,7 @@ macro_rules! triangular {
                 let (diagonal, n, lda) = (diagonal.to_raw(), x.len(), a.stored.leading_dimension);
                 let (to, step) = (x.address(), x.stride());
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
-                self.enqueue($operation, mode, &mut [&mut a, x], |api, raw| {
+                self.enqueue($operation, mode, (&mut a, x), |api, raw| {
                     let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
                     unsafe { T::$name(api, raw, fill, transform, diagonal, n, k, a, lda, x, step) }

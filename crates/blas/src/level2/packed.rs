@@ -40,7 +40,7 @@ macro_rules! product {
                 let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
                 let (fill, n) = (a.triangle.of(a.stored), a.stored.count);
                 let (at, from, to, steps) = (a.address(), x.address(), y.address(), (x.stride(), y.stride()));
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut x, y], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut x, y), |api, raw| {
                     let (a, x, y) = (address(at), address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::hpmv(api, raw, fill, n, factors.0, a, x, steps.0, factors.1, y, steps.1) }
@@ -92,7 +92,7 @@ macro_rules! update {
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, at, from, step) =
                     (a.triangle.of(a.stored), x.len(), a.address(), x.address(), x.stride());
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut x, a], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut x, a), |api, raw| {
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::hpr(api, raw, fill, n, factor, address(from), step, address_mut(at)) }
                 })
@@ -144,7 +144,7 @@ macro_rules! update_by_two {
                 let (factor, mode) = (alpha.pointer(), mode_of(&alpha));
                 let (fill, n, at) = (a.triangle.of(a.stored), x.len(), a.address());
                 let (one, other, steps) = (x.address(), y.address(), (x.stride(), y.stride()));
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut x, &mut y, a], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut x, &mut y, a), |api, raw| {
                     let (x, y, a) = (address(one), address(other), address_mut(at));
                     // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
                     unsafe { T::hpr2(api, raw, fill, n, factor, x, steps.0, y, steps.1, a) }
@@ -196,7 +196,7 @@ macro_rules! triangular {
                 let (fill, diagonal, n) = (a.triangle.of(a.stored), diagonal.to_raw(), x.len());
                 let (at, to, step) = (a.address(), x.address(), x.stride());
                 let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
-                self.enqueue($operation, mode, &mut [&mut a, x], |api, raw| {
+                self.enqueue($operation, mode, (&mut a, x), |api, raw| {
                     let (a, x) = (address(at), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory.
                     unsafe { T::$name(api, raw, fill, transform, diagonal, n, a, x, step) }

@@ -54,8 +54,7 @@ impl Blas {
         let pointers = self.pointers(OPERATION, &addresses)?;
         let [left, right, to] = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
-        let operands: &mut [&mut dyn crate::Operand] =
-            &mut [&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c];
+        let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
             let (a, b, c) = (address(left).cast(), address(right).cast(), address(to).cast());
             // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
@@ -111,7 +110,7 @@ impl Blas {
         let pointers = self.pointers(OPERATION, &addresses(&a, &[], b))?;
         let [from, to] = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(b));
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut pointers, &mut a, &mut b], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut pointers, &mut a, &mut b), |api, raw| {
             let (a, b) = (address(from).cast(), address(to).cast());
             // SAFETY: each array has `count` pointers to matrices of these shapes in live memory, of which the results do not overlap, and
             // the factor is where the mode requires.

@@ -43,7 +43,7 @@ impl Blas {
         let (lda, ldc) = (a.stored.leading_dimension, result.leading_dimension);
         let (from, diagonal, to) = (a.address(), x.address(), c.address());
         let mode = cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST;
-        self.enqueue(OPERATION, mode, &mut [&mut a, &mut x, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut a, &mut x, c), |api, raw| {
             let (a, x, c) = (address(from), address(diagonal), address_mut(to));
             // SAFETY: the operands have these shapes in live memory.
             unsafe { T::dgmm(api, raw, side, m, n, a, lda, x, step, c, ldc) }

@@ -8,7 +8,7 @@ use super::product::{Product, as_stored};
 use super::product_agrees;
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixMut};
-use crate::operand::{Each, Operand};
+use crate::operand::Each;
 use crate::sys::{cublasComputeType_t, cublasPointerMode_t, cudaDataType_t};
 use crate::vector::Vector;
 use crate::{Blas, address};
@@ -144,7 +144,7 @@ impl Blas {
         let [left, right, to] = arrays(pointers.as_pointer().as_raw(), a.len());
         let (mut pointers, mut a, mut b) = (Vector::new(&pointers), Each(&mut a), Each(&mut b));
         let mut results = Each(&mut results);
-        let operands: &mut [&mut dyn Operand] = &mut [&mut pointers, &mut a, &mut b, &mut results];
+        let operands = (&mut pointers, &mut a, &mut b, &mut results);
         self.enqueue(OPERATION, cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST, operands, |api, raw| {
             let (a, b, c) = (address(left).cast(), address(right).cast(), address(to).cast());
             let ([m, n, k], [lda, ldb, ldc], of) = (&sizes, &leading, T::TYPE);

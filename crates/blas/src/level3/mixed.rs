@@ -91,7 +91,7 @@ impl Blas {
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let addresses = [a.address(), b.address(), c.address()];
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
             // SAFETY: the operands have these shapes and types in live memory, and the factors are where the mode requires.
             unsafe { multiply::<T, C>(api, raw, &product, factors, addresses, None) }
         })
@@ -136,8 +136,7 @@ impl Blas {
         let pointers = self.pointers(OPERATION, &addresses)?;
         let arrays = arrays(pointers.as_pointer().as_raw(), count);
         let (mut pointers, mut a, mut b, mut c) = (Vector::new(&pointers), Each(&mut a), Each(&mut b), Each(c));
-        let operands: &mut [&mut dyn crate::Operand] =
-            &mut [&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c];
+        let operands = (&mut alpha, &mut beta, &mut pointers, &mut a, &mut b, &mut c);
         self.enqueue(OPERATION, mode, operands, |api, raw| {
             // SAFETY: each array has `count` pointers to matrices of these shapes and types in live memory, of which the results do not
             // overlap, and the factors are where the mode requires.

@@ -32,6 +32,7 @@ pub(super) struct Product {
 }
 
 impl Product {
+    #[inline]
     pub(super) fn new(operation: &'static str, a: Stored, b: Stored, c: Stored) -> Result<Self> {
         let operations = (operation_of(operation, a)?, operation_of(operation, b)?);
         let leading = (a.leading_dimension, b.leading_dimension, c.leading_dimension);
@@ -67,7 +68,7 @@ impl Blas {
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
             let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
             let (on_a, on_b) = operations;
             // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
@@ -119,7 +120,7 @@ impl Blas {
         let (mut alpha, mut beta) = (Aligned(alpha), Aligned(beta));
         let (factors, mode) = ((alpha.pointer(), beta.pointer()), mode_of(&alpha));
         let (left, right, to) = (a.address(), b.address(), c.address());
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
             let (a, b, c, (lda, ldb, ldc)) = (address(left), address(right), address_mut(to), leading);
             let (on_a, on_b) = operations;
             // SAFETY: every matrix has this shape in live memory, and the factors are where the mode requires.
@@ -166,7 +167,7 @@ impl Blas {
         let (one, other, to, result) = (a.address(), b.address(), c.address(), c.stored);
         let (m, n, ldc) = (result.length, result.count, result.leading_dimension);
         let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
             let (a, b, c) = (address(one), address(other), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
             unsafe { T::geam(api, raw, on_a, on_b, m, n, factors.0, a, lda, factors.1, b, ldb, c, ldc) }

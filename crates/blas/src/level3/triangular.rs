@@ -46,7 +46,7 @@ impl Blas {
         let (transform, m, n) = (operation_of(OPERATION, a.stored)?, result.length, result.count);
         let (lda, ldb, ldc) = (a.stored.leading_dimension, b.stored.leading_dimension, result.leading_dimension);
         let (left, right, to) = (a.address(), b.address(), c.address());
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut a, &mut b, c], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut a, &mut b, c), |api, raw| {
             let (a, b, c) = (address(left), address(right), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::trmm(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb, c, ldc) }
@@ -83,7 +83,7 @@ impl Blas {
         let (side, fill, diagonal) = (side.of(result), triangle.of(a.stored), diagonal.to_raw());
         let (transform, m, n) = (operation_of(OPERATION, a.stored)?, result.length, result.count);
         let (lda, ldb, at, to) = (a.stored.leading_dimension, result.leading_dimension, a.address(), b.address());
-        self.enqueue(OPERATION, mode, &mut [&mut alpha, &mut a, b], |api, raw| {
+        self.enqueue(OPERATION, mode, (&mut alpha, &mut a, b), |api, raw| {
             let (a, b) = (address(at), address_mut(to));
             // SAFETY: the operands have these shapes in live memory, and the factor is where the mode requires.
             unsafe { T::trsm(api, raw, side, fill, transform, diagonal, m, n, factor, a, lda, b, ldb) }

@@ -51,7 +51,7 @@ macro_rules! product {
                 let (side, fill, m, n) = (side.of(result), triangle.of(a.stored), result.length, result.count);
                 let (lda, ldb, ldc) = (a.stored.leading_dimension, b.stored.leading_dimension, result.leading_dimension);
                 let (one, other, to) = (a.address(), b.address(), c.address());
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, &mut b, c], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, &mut b, c), |api, raw| {
                     let (a, b, c) = (address(one), address(other), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, side, fill, m, n, factors.0, a, lda, b, ldb, factors.1, c, ldc) }
@@ -107,7 +107,7 @@ macro_rules! update {
                 let (fill, n, k) = (triangle.of(c.stored), c.stored.count, a.stored.columns());
                 let (lda, ldc, from, to) =
                     (a.stored.leading_dimension, c.stored.leading_dimension, a.address(), c.address());
-                self.enqueue($operation, mode, &mut [&mut alpha, &mut beta, &mut a, c], |api, raw| {
+                self.enqueue($operation, mode, (&mut alpha, &mut beta, &mut a, c), |api, raw| {
                     let (a, c) = (address(from), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are where the mode requires.
                     unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, factors.1, c, ldc) }
@@ -172,7 +172,7 @@ macro_rules! update_by_two {
                 let (fill, n, k, ldc) = (triangle.of(c.stored), c.stored.count, a.stored.columns(), c.stored.leading_dimension);
                 let (lda, ldb) = (a.stored.leading_dimension, b.stored.leading_dimension);
                 let (one, other, to) = (a.address(), b.address(), c.address());
-                self.enqueue($operation, mode, &mut [&mut a, &mut b, c], |api, raw| {
+                self.enqueue($operation, mode, (&mut a, &mut b, c), |api, raw| {
                     let (a, b, c) = (address(one), address(other), address_mut(to));
                     // SAFETY: the operands have these shapes in live memory, and the factors are on the host.
                     unsafe { T::$name(api, raw, fill, transform, n, k, factors.0, a, lda, b, ldb, factors.1, c, ldc) }

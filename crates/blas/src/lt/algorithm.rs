@@ -32,8 +32,10 @@ impl Algorithm {
         self.workspace_bytes
     }
 
-    pub(super) fn to_raw(self) -> cublasLtMatmulAlgo_t {
-        cublasLtMatmulAlgo_t { data: self.raw }
+    /// Returns a pointer to the algorithm as the library stores it: its type has this array as its only field.
+    #[inline]
+    pub(super) fn as_raw(&self) -> *const cublasLtMatmulAlgo_t {
+        (&raw const self.raw).cast()
     }
 
     fn new(lt: &BlasLt, result: &cublasLtMatmulHeuristicResult_t) -> Self {

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::{fmt, ptr};
 
 use super::matmul::{Matmul, Problem};
-use super::role::{ByRole, Role};
+use super::role::{ByRole, Role, Roles};
 use super::typed_layout::StoredMatrix;
 use super::{BlasLt, CuBlasLt};
 use crate::error::Result;
@@ -31,6 +31,7 @@ macro_rules! descriptor {
         unsafe impl Sync for $name {}
 
         impl $name {
+            #[inline]
             pub(super) fn raw(&self) -> $raw {
                 self.raw
             }
@@ -82,8 +83,10 @@ pub(super) struct Descriptors {
     pub(super) d: Layout,
     /// The addresses in the operation.
     addresses: ByRole<u64>,
+    /// The roles of these addresses.
+    pub(super) addressed: Roles,
     /// `true` if the library's factors are the description's in the other order.
-    is_transposed: bool,
+    pub(super) is_transposed: bool,
 }
 
 impl Layout {
@@ -179,6 +182,7 @@ impl Descriptors {
             c: Layout::new(library, problem.c, count)?,
             d: Layout::new(library, problem.d, count)?,
             addresses: ByRole([0; Role::ALL.len()]),
+            addressed: Roles::default(),
             is_transposed: problem.is_transposed,
         };
         // The presence of these pointers, and their alignment, decide which algorithms there are.
@@ -197,6 +201,7 @@ impl Descriptors {
         let Some(attribute) = self.attribute(role) else { return Ok(()) };
         self.operation.set(attribute, address)?;
         self.addresses[role] = address;
+        self.addressed.insert(role);
         Ok(())
     }
 

@@ -108,11 +108,13 @@ impl BlasLt {
     }
 
     /// Calls the library with the handle's context current.
+    #[inline]
     pub(super) fn entered<T>(&self, operation: impl FnOnce(&Api, cublasLtHandle_t) -> Result<T>) -> Result<T> {
         entered(&self.0.context, || operation(self.0.library.api(), self.0.raw))
     }
 
     /// Makes the graph of a capture keep the handle.
+    #[inline]
     pub(super) fn keep(&self, guard: &curium_driver::hazard::AccessGuard<'_>) {
         guard.keep(&self.0);
     }

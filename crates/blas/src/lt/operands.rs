@@ -7,7 +7,7 @@ use curium_driver::hazard::AccessGuard;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
 use super::epilogue::Use;
-use super::role::{ByRole, Requirement, Role};
+use super::role::{ByRole, Requirement, Role, Roles};
 use super::{ElementType, MatmulElement};
 use crate::error::{Result, ShapeError};
 use crate::operand::Operand;
@@ -20,6 +20,8 @@ use crate::operand::Operand;
 /// `alpha` is 1 and `beta` is 0 unless they are set.
 pub struct Operands<'a> {
     slots: ByRole<Option<Slot<'a>>>,
+    /// The roles of the slots that have memory.
+    set: Roles,
     pub(super) factors: Factors,
 }
 
@@ -45,13 +47,19 @@ enum Memory<'a> {
 impl<'a> Operands<'a> {
     /// Creates the operands of `d` = `a` · `b`.
     #[must_use]
+    #[inline]
     pub fn new<A: MatmulElement, B: MatmulElement, D: MatmulElement>(
         a: &'a impl AsDeviceSlice<Element = A>,
         b: &'a impl AsDeviceSlice<Element = B>,
         d: &'a mut impl AsDeviceSliceMut<Element = D>,
     ) -> Self {
-        let (slots, factors) = (ByRole(std::array::from_fn(|_| None)), Factors { alpha: 1.0, beta: 0.0 });
-        Self { slots, factors }.read(Role::A, a).read(Role::B, b).write(Role::D, d)
+        Self::empty().read(Role::A, a).read(Role::B, b).write(Role::D, d)
+    }
+
+    #[inline]
+    fn empty() -> Self {
+        let factors = Factors { alpha: 1.0, beta: 0.0 };
+        Self { slots: ByRole([const { None }; Role::ALL.len()]), set: Roles::default(), factors }
     }
 
     /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).
@@ -137,6 +145,7 @@ impl<'a> Operands<'a> {
     /// Sets the workspace, of at least [`MatmulPlan::workspace_bytes`](super::MatmulPlan::workspace_bytes) bytes. Products that share a
     /// workspace run one after the other.
     #[must_use]
+    #[inline]
     pub fn with_workspace(self, workspace: &'a mut impl AsDeviceSliceMut<Element = u8>) -> Self {
         self.write(Role::Workspace, workspace)
     }
@@ -145,8 +154,7 @@ impl<'a> Operands<'a> {
     pub(super) fn of_bytes(
         buffers: impl Iterator<Item = (Role, Option<Requirement>, &'a mut DeviceBuffer<u8>)>,
     ) -> Self {
-        let factors = Factors { alpha: 1.0, beta: 0.0 };
-        let mut operands = Self { slots: ByRole(std::array::from_fn(|_| None)), factors };
+        let mut operands = Self::empty();
         for (role, requirement, buffer) in buffers {
             let (element, access) =
                 requirement.map_or((ElementType::U8, Use::Write), |known| (known.element, known.access));
@@ -154,26 +162,59 @@ impl<'a> Operands<'a> {
                 Use::Read => Memory::Read(buffer.as_slice()),
                 Use::Write => Memory::Write(buffer.as_slice_mut()),
             };
-            operands.slots[role] = Some(Slot { memory, element });
+            operands.put(role, Slot { memory, element });
         }
         operands
     }
 
+    #[inline]
+    fn put(&mut self, role: Role, slot: Slot<'a>) {
+        self.slots[role] = Some(slot);
+        self.set.insert(role);
+    }
+
+    #[inline]
     fn read<T: MatmulElement>(mut self, role: Role, memory: &'a impl AsDeviceSlice<Element = T>) -> Self {
         let memory = Memory::Read(memory.as_device_slice().as_bytes());
-        self.slots[role] = Some(Slot { memory, element: T::TYPE });
+        self.put(role, Slot { memory, element: T::TYPE });
         self
     }
 
+    #[inline]
     fn write<T: MatmulElement>(mut self, role: Role, memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
         let memory = Memory::Write(memory.as_device_slice_mut().into_bytes());
-        self.slots[role] = Some(Slot { memory, element: T::TYPE });
+        self.put(role, Slot { memory, element: T::TYPE });
         self
     }
 
     /// Checks that the memory is what the plan requires.
-    pub(super) fn check(&self, operation: &'static str, requirements: &ByRole<Option<Requirement>>) -> Result<()> {
-        for role in Role::ALL {
+    #[inline]
+    pub(super) fn check(
+        &self,
+        operation: &'static str,
+        requirements: &ByRole<Option<Requirement>>,
+        required: Roles,
+    ) -> Result<()> {
+        let fits = |role| match (&requirements[role], &self.slots[role]) {
+            (Some(requirement), Some(slot)) => slot.fits(requirement),
+            _ => false,
+        };
+        let is_superfluous = |role: Role| requirements[role].is_none() && role != Role::Workspace;
+        if required.iter().all(fits) && !self.set.iter().any(is_superfluous) {
+            return Ok(());
+        }
+        self.explain(operation, requirements, required)
+    }
+
+    /// Returns the error of [`Self::check`].
+    #[cold]
+    fn explain(
+        &self,
+        operation: &'static str,
+        requirements: &ByRole<Option<Requirement>>,
+        required: Roles,
+    ) -> Result<()> {
+        for role in required.union(self.set).iter() {
             let problem = match (&requirements[role], &self.slots[role]) {
                 (Some(requirement), Some(slot)) => slot.problem(role, requirement),
                 (Some(requirement), None) => Some(missing(role, requirement)),
@@ -189,23 +230,54 @@ impl<'a> Operands<'a> {
     }
 
     /// Returns the address for a role, 0 if there is none.
+    #[inline]
     pub(super) fn address(&self, role: Role) -> u64 {
         self.slots[role].as_ref().map_or(0, |slot| slot.memory.address())
     }
 
-    /// Returns the operands that the plan uses.
-    pub(super) fn used(
-        &mut self,
-        requirements: &ByRole<Option<Requirement>>,
-    ) -> impl Iterator<Item = &mut dyn Operand> {
-        self.slots.0.iter_mut().zip(&requirements.0).filter_map(|(slot, requirement)| {
-            requirement.as_ref()?;
-            slot.as_mut().map(|slot| &mut slot.memory as &mut dyn Operand)
-        })
+    /// Makes the guard's stream wait for the accesses that conflict with those of the product to the memory of `roles`.
+    ///
+    /// # Safety
+    ///
+    /// If the product is enqueued, `launched` is called before the memory is used for anything else.
+    #[inline]
+    pub(super) unsafe fn bind(&mut self, roles: Roles, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
+        for role in roles.iter() {
+            if let Some(slot) = &mut self.slots[role] {
+                // SAFETY: the caller upholds the same conditions.
+                unsafe { slot.memory.bind(guard) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records that the product was enqueued on the guard's stream.
+    ///
+    /// # Safety
+    ///
+    /// `bind` succeeded with the same guard and roles.
+    #[inline]
+    pub(super) unsafe fn launched(&mut self, roles: Roles, guard: &mut AccessGuard<'_>) {
+        for role in roles.iter() {
+            if let Some(slot) = &mut self.slots[role] {
+                // SAFETY: the caller upholds the same conditions.
+                unsafe { slot.memory.launched(guard) };
+            }
+        }
     }
 }
 
 impl Slot<'_> {
+    /// Returns `true` if the memory is what the plan requires. Sizes of elements, and alignments, are powers of two.
+    #[inline]
+    fn fits(&self, requirement: &Requirement) -> bool {
+        let Requirement { element, len, access, alignment } = *requirement;
+        self.element == element
+            && self.memory.len() >> element.bytes().trailing_zeros() >= len
+            && (access == Use::Write) == matches!(self.memory, Memory::Write(_))
+            && self.memory.address() & (alignment as u64 - 1) == 0
+    }
+
     fn problem(&self, role: Role, requirement: &Requirement) -> Option<String> {
         let Requirement { element, len, access, alignment } = *requirement;
         let name = role.name();
@@ -239,6 +311,7 @@ fn missing(role: Role, requirement: &Requirement) -> String {
 }
 
 impl Memory<'_> {
+    #[inline]
     fn address(&self) -> u64 {
         match self {
             Self::Read(memory) => memory.as_pointer().as_raw(),
@@ -246,6 +319,7 @@ impl Memory<'_> {
         }
     }
 
+    #[inline]
     fn len(&self) -> usize {
         match self {
             Self::Read(memory) => memory.len(),
@@ -255,6 +329,7 @@ impl Memory<'_> {
 }
 
 impl Operand for Memory<'_> {
+    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> curium_driver::Result<()> {
         match self {
             // SAFETY: the caller calls `launched` after the operation was enqueued.
@@ -264,6 +339,7 @@ impl Operand for Memory<'_> {
         }
     }
 
+    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         match self {
             // SAFETY: `bind` succeeded with this guard.

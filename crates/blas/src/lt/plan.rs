@@ -10,7 +10,7 @@ use curium_memory::DeviceBuffer;
 pub(super) use self::store::Target;
 use super::descriptor::Descriptors;
 use super::epilogue::Use;
-use super::role::{ByRole, Requirement, Role};
+use super::role::{ByRole, Requirement, Role, Roles};
 use super::{Algorithm, BlasLt, ElementType, Matmul};
 use crate::error::{PlanError, Result};
 
@@ -53,6 +53,8 @@ pub struct MatmulPlan {
     lt: BlasLt,
     matmul: Matmul,
     requirements: ByRole<Option<Requirement>>,
+    /// The roles that have a requirement.
+    required: Roles,
     /// The descriptors and the algorithm; `None` if the result is empty.
     prepared: Option<(Descriptors, Algorithm)>,
 }
@@ -127,7 +129,8 @@ impl MatmulPlan {
             requirements[Role::Workspace] =
                 Some(Requirement { element: ElementType::U8, len: bytes, access: Use::Write, alignment: 256 });
         }
-        Self { lt: lt.clone(), matmul: *matmul, requirements, prepared }
+        let required = Roles::with_values(&requirements);
+        Self { lt: lt.clone(), matmul: *matmul, requirements, required, prepared }
     }
 
     /// Creates another plan with the same algorithm, for another thread.

@@ -37,6 +37,46 @@ pub(super) struct Requirement {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ByRole<T>(pub(super) [T; Role::ALL.len()]);
 
+/// A set of roles.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Roles(u16);
+
+impl Roles {
+    /// Returns the roles that have a value.
+    pub(super) fn with_values<T>(values: &ByRole<Option<T>>) -> Self {
+        Role::ALL.into_iter().filter(|role| values[*role].is_some()).collect()
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, role: Role) {
+        self.0 |= 1 << role as u16;
+    }
+
+    #[inline]
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns the roles in their order.
+    #[inline]
+    pub(super) fn iter(self) -> impl Iterator<Item = Role> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let role = *Role::ALL.get(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(role)
+        })
+    }
+}
+
+impl FromIterator<Role> for Roles {
+    fn from_iter<I: IntoIterator<Item = Role>>(roles: I) -> Self {
+        let mut set = Self::default();
+        roles.into_iter().for_each(|role| set.insert(role));
+        set
+    }
+}
+
 impl Role {
     pub(super) const ALL: [Self; 14] = [
         Self::A,
@@ -79,12 +119,14 @@ impl Role {
 impl<T> std::ops::Index<Role> for ByRole<T> {
     type Output = T;
 
+    #[inline]
     fn index(&self, role: Role) -> &T {
         &self.0[role as usize]
     }
 }
 
 impl<T> std::ops::IndexMut<Role> for ByRole<T> {
+    #[inline]
     fn index_mut(&mut self, role: Role) -> &mut T {
         &mut self.0[role as usize]
     }
@@ -97,5 +139,17 @@ mod tests {
     #[test]
     fn roles_are_listed_in_their_order() {
         assert!(Role::ALL.iter().enumerate().all(|(index, role)| *role as usize == index));
+    }
+
+    #[test]
+    fn set_of_roles_has_each_once_and_in_order() {
+        let some: Roles = [Role::Workspace, Role::A, Role::D, Role::A].into_iter().collect();
+        assert_eq!(some.iter().collect::<Vec<_>>(), [Role::A, Role::D, Role::Workspace]);
+        assert_eq!(Roles::default().iter().count(), 0);
+        let all: Roles = Role::ALL.into_iter().collect();
+        assert_eq!(some.union(all).iter().collect::<Vec<_>>(), Role::ALL);
+        let mut values = ByRole([None; Role::ALL.len()]);
+        values[Role::Bias] = Some(1);
+        assert_eq!(Roles::with_values(&values), [Role::Bias].into_iter().collect());
     }
 }

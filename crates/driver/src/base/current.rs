@@ -19,6 +19,7 @@ pub(crate) struct Entered<'a> {
 impl<'a> Entered<'a> {
     /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current, so the common case
     /// costs one query.
+    #[inline]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
             return Ok(Self { driver, pushed: false, _thread: PhantomData });
@@ -48,6 +49,7 @@ impl<'a> Entered<'a> {
 }
 
 /// Returns the handle of the calling thread's current context; null if none is current.
+#[inline]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();
     // SAFETY: `current` is valid for writes.

@@ -9,7 +9,7 @@ use super::MatmulPlan;
 use crate::error::{Result, ShapeError};
 use crate::lt::descriptor::Descriptors;
 use crate::lt::operands::Factors;
-use crate::lt::role::{ByRole, Requirement, Role};
+use crate::lt::role::Role;
 use crate::lt::{ElementType, Operands};
 use crate::{address, address_mut};
 use curium_driver::sys::call;
@@ -31,13 +31,12 @@ impl MatmulPlan {
     /// [`Error::Shape`](crate::Error::Shape) if an operand is missing, superfluous, of another type, too small or not aligned; an error of
     /// the library.
     #[doc(alias = "cublasLtMatmul")]
-    pub fn execute(&mut self, stream: &Stream, operands: Operands<'_>) -> Result<()> {
-        let mut operands = operands;
-        operands.check(OPERATION, &self.requirements)?;
+    pub fn execute(&mut self, stream: &Stream, mut operands: Operands<'_>) -> Result<()> {
+        operands.check(OPERATION, &self.requirements, self.required)?;
         self.check_stream(stream)?;
         let factors = self.factors(operands.factors)?;
         let Some((descriptors, algorithm)) = &mut self.prepared else { return Ok(()) };
-        for role in Role::ALL.into_iter().filter(|role| self.requirements[*role].is_some()) {
+        for role in descriptors.addressed.iter() {
             descriptors.set_address(role, operands.address(role))?;
         }
         let (alpha, beta) = match self.matmul.has_device_factors() {
@@ -45,49 +44,53 @@ impl MatmulPlan {
             false => ((&raw const factors.0).cast::<c_void>(), (&raw const factors.1).cast()),
         };
         let (mut first, mut second) = (Role::A, Role::B);
-        if self.matmul.problem().is_transposed {
+        if descriptors.is_transposed {
             std::mem::swap(&mut first, &mut second);
         }
         let c = if self.matmul.adds_to_d() { Role::D } else { Role::C };
         let (a, b, c) = (operands.address(first), operands.address(second), operands.address(c));
         let (d, workspace) = (operands.address(Role::D), operands.address(Role::Workspace));
-        let (raw, bytes, on) = (algorithm.to_raw(), algorithm.workspace_bytes, stream.as_raw().cast());
+        let (raw, bytes, on) = (algorithm.as_raw(), algorithm.workspace_bytes, stream.as_raw().cast());
         let workspace = if bytes == 0 { 0 } else { workspace };
         let Descriptors { operation, a: of_a, b: of_b, c: of_c, d: of_d, .. } = descriptors;
         let lt = &self.lt;
-        let guard = AccessGuard::new(stream)?;
+        let mut guard = AccessGuard::new(stream)?;
         lt.keep(&guard);
-        ordered(guard, &mut operands, &self.requirements, || {
-            lt.entered(|api, handle| {
-                // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode
-                // requires.
-                unsafe {
-                    call!(
-                        api,
-                        cublasLtMatmul(
-                            handle,
-                            operation.raw(),
-                            alpha,
-                            address(a),
-                            of_a.raw(),
-                            address(b),
-                            of_b.raw(),
-                            beta,
-                            address(c),
-                            of_c.raw(),
-                            address_mut(d),
-                            of_d.raw(),
-                            &raw const raw,
-                            address_mut(workspace),
-                            bytes,
-                            on,
-                        )
+        // SAFETY: `launched` follows the call.
+        unsafe { operands.bind(self.required, &mut guard) }?;
+        let called = lt.entered(|api, handle| {
+            // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
+            unsafe {
+                call!(
+                    api,
+                    cublasLtMatmul(
+                        handle,
+                        operation.raw(),
+                        alpha,
+                        address(a),
+                        of_a.raw(),
+                        address(b),
+                        of_b.raw(),
+                        beta,
+                        address(c),
+                        of_c.raw(),
+                        address_mut(d),
+                        of_d.raw(),
+                        raw,
+                        address_mut(workspace),
+                        bytes,
+                        on,
                     )
-                }
-            })
-        })
+                )
+            }
+        });
+        // A failure may come after some work was enqueued.
+        // SAFETY: `bind` succeeded with this guard.
+        unsafe { operands.launched(self.required, &mut guard) };
+        called
     }
 
+    #[inline]
     fn check_stream(&self, stream: &Stream) -> Result<()> {
         stream.expect_captured(OPERATION, "pass the capture scope")?;
         if stream.context().as_raw() == self.lt.context().as_raw() {
@@ -97,6 +100,7 @@ impl MatmulPlan {
     }
 
     /// Converts the factors of the host to their type.
+    #[inline]
     fn factors(&self, Factors { alpha, beta }: Factors) -> Result<(Factor, Factor)> {
         let ty = self.matmul.scale_type();
         let is_set = (alpha, beta) != (1.0, 0.0);
@@ -111,6 +115,7 @@ impl MatmulPlan {
     }
 }
 
+#[inline]
 fn factor(value: f64, ty: ElementType) -> Result<Factor> {
     let mut bytes = [0; 8];
     match ty {
@@ -122,24 +127,4 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
         _ => bytes[..4].copy_from_slice(&(value as f32).to_ne_bytes()),
     }
     Ok(Factor(bytes))
-}
-
-/// Enqueues an operation between the waits for its operands and the records of its accesses.
-fn ordered(
-    mut guard: AccessGuard<'_>,
-    operands: &mut Operands<'_>,
-    requirements: &ByRole<Option<Requirement>>,
-    call: impl FnOnce() -> Result<()>,
-) -> Result<()> {
-    for operand in operands.used(requirements) {
-        // SAFETY: `launched` follows the call.
-        unsafe { operand.bind(&mut guard) }?;
-    }
-    let called = call();
-    // A failure may come after some work was enqueued.
-    for operand in operands.used(requirements) {
-        // SAFETY: `bind` succeeded with this guard.
-        unsafe { operand.launched(&mut guard) };
-    }
-    called
 }
