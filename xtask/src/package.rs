@@ -109,7 +109,7 @@ impl Package {
         self.read_headers(&work)?;
         self.verify_headers(&work)?;
         let moved = fs::rename(&work, &folder);
-        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
+        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be created: {moved:?}", folder.display());
         Ok(folder)
     }
 
@@ -158,7 +158,7 @@ impl Package {
         unzip(&wheel, &work.join("unpacked"))?;
         let moved = fs::rename(keep(&work.join("unpacked"))?, &folder);
         fs::remove_dir_all(&work)?;
-        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
+        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be created: {moved:?}", folder.display());
         Ok(folder)
     }
 
@@ -194,7 +194,7 @@ impl Package {
         let mut files = fs::read_dir(into)?.collect::<std::io::Result<Vec<_>>>()?;
         match (files.pop(), files.is_empty()) {
             (Some(file), true) => Ok(file.path()),
-            _ => bail!("pip left no single file for {requirement} in {}", into.display()),
+            _ => bail!("pip did not download exactly one file for {requirement} to {}", into.display()),
         }
     }
 

@@ -83,7 +83,7 @@ impl SyncPoints {
     /// new sync point; `None` if both streams are in a capture of other code, where the wait is an edge of that graph.
     #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
-        // Streams created for a capture are never in another one, and run nothing while it lasts.
+        // A stream created for a capture is never part of another capture, and executes no work while its own is active.
         let is_one_scope = stream.scope().is_some_and(|scope| scope.is_that_of(waiting));
         let (source, target) =
             if is_one_scope { (None, None) } else { (stream.capture_number()?, waiting.capture_number()?) };
@@ -182,19 +182,17 @@ impl fmt::Display for HazardKind {
 
 #[cold]
 fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
-    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
+    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is being captured into another graph");
     Error::argument(OPERATION, reason)
 }
 
-/// Returns an error unless `event` has completed, in which case `waiting`, a stream that is being captured, needs no
-/// wait.
+/// Returns an error unless `event` has completed. `waiting` is being captured, and needs no wait for a completed event.
 #[inline]
 fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
     if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
         return Ok(());
     }
-    let reason =
-        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
+    let reason = format!("{waiting:?} is being captured, and would wait for pending work outside the capture");
     Err(Error::argument(OPERATION, reason))
 }
 

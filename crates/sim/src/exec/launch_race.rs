@@ -18,8 +18,9 @@ use super::shadow::Shadow;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
-/// The maximum number of bytes that one thread stores with one check, and of elements.
+/// The maximum number of bytes that one thread stores with one check.
 const MOST_BYTES: usize = 32;
+/// The maximum number of elements that one thread stores with one check.
 pub(crate) const MOST_ELEMENTS: usize = 4;
 
 /// The bytes that each lane stores.
@@ -75,8 +76,8 @@ fn bytes(op: &Op) -> u64 {
     u64::from(op.align_mask) + 1
 }
 
-/// Records the accesses of a whole warp if each half accesses a line of device memory. Returns `false` if they must be recorded one by one,
-/// which has no further effect on those that are recorded.
+/// Records the accesses of a whole warp if each half accesses a line of device memory. Returns `false` if they must be recorded one by one.
+/// Accesses that are recorded already may be recorded again.
 fn record_lines(unit: &mut Unit<'_>, op: &Op, stored: Option<&[u32; LANES]>) -> bool {
     let launch = unit.launch;
     let Some(accesses) = &launch.accesses else { return true };

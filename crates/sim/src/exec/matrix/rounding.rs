@@ -124,7 +124,7 @@ pub(super) fn aligned<const WIDE: bool>(
     }
 }
 
-/// The same in double precision, for numbers of any exponents.
+/// Computes the rounded sums in double precision, for numbers with any exponents.
 #[inline(never)]
 pub(super) fn add_widely(problem: &Problem<f32>, addends: &[f32], part: Part, how: Rounding, bits: &mut Numbers<u32>) {
     let columns = problem.b.columns;
