@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
     /// The twin failed.
-    #[error("{function} returned {code} in the twin of C", code = .code.0)]
+    #[error("{function} returned {code} in the C counterpart", code = .code.0)]
     Twin {
         /// The function.
         function: Function,
@@ -23,7 +23,7 @@ pub enum Error {
         code: CUresult,
     },
     /// The driver lacks a function that the twin calls.
-    #[error("the driver lacks {0}, which the twin of C calls")]
+    #[error("the driver lacks {0}, which the C counterpart calls")]
     Missing(Function),
     /// The callback failed.
     #[error("a measurement could not be written")]

@@ -47,7 +47,7 @@ fn build(program: &Path) -> Result<PathBuf> {
         "{NAME} of the simulator: not found beside this program; build it with `cargo xtask sim` in a checkout of Curium, and name it \
          with --simulator"
     );
-    let target = program.ancestors().nth(2).context("this program is in no target folder")?;
+    let target = program.ancestors().nth(2).context("this program is not in a target folder")?;
     writeln!(io::stderr(), "building the simulator's {NAME} (once; takes a few minutes)")?;
     let status = cargo(workspace, target).status().context("cargo could not be started")?;
     ensure!(status.success(), "cargo failed to build the simulator's {NAME} ({status})");

@@ -55,7 +55,7 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream> {
         let driver = placed(&driver, span);
         quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)
     });
-    let padding = format!("`{name}` has padding, whose bytes have no value: declare fields for it");
+    let padding = format!("`{name}` has padding, whose bytes are uninitialized: declare fields for it");
     let bounds = &item.generics.where_clause;
     Ok(quote! {
         // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constant checks.
@@ -85,22 +85,22 @@ fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
     let name = &item.ident;
     let (fields, keyword) = match &item.data {
         Data::Struct(DataStruct { fields, .. }) => (fields, None),
-        Data::Enum(data) => (&syn::Fields::Unit, Some(("enum", data.enum_token.span))),
-        Data::Union(data) => (&syn::Fields::Unit, Some(("union", data.union_token.span))),
+        Data::Enum(data) => (&syn::Fields::Unit, Some(("an enum", data.enum_token.span))),
+        Data::Union(data) => (&syn::Fields::Unit, Some(("a union", data.union_token.span))),
     };
     if let Some((keyword, span)) = keyword {
-        return Err(Error::new(span, format!("a kernel takes structs by value, and no {keyword}")));
+        return Err(Error::new(span, format!("only a struct can be passed to a kernel by value, not {keyword}")));
     }
     if !has_layout_of_c(item)? {
         let advice = "needs #[repr(C)], so that its layout is that of the struct in CUDA C++";
         return Err(Error::new_spanned(name, format!("`{name}` {advice}")));
     }
     if !item.generics.params.is_empty() {
-        let problem = format!("`{name}` has parameters, and a kernel takes one type only");
+        let problem = format!("`{name}` has generic parameters, and a kernel parameter has one type");
         return Err(Error::new_spanned(&item.generics, problem));
     }
     if fields.is_empty() {
-        let problem = format!("`{name}` has no fields: it is a byte in CUDA C++ and nothing in Rust");
+        let problem = format!("`{name}` has no fields: its size is 1 in CUDA C++ and 0 in Rust");
         return Err(Error::new_spanned(name, problem));
     }
     Ok(fields.iter().map(|field| &field.ty).collect())
@@ -120,7 +120,7 @@ fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
 fn driver(item: &DeriveInput) -> Result<Path> {
     let mut driver = parse_quote!(::curium::driver);
     for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("by_value")) {
-        let misspelled = || Error::new_spanned(attribute, "this is written `#[by_value(crate = path)]`");
+        let misspelled = || Error::new_spanned(attribute, "expected `#[by_value(crate = path)]`");
         attribute.parse_nested_meta(|meta| {
             if !meta.path.is_ident("crate") {
                 return Err(misspelled());

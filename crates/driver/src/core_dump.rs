@@ -255,7 +255,7 @@ impl CoreDump {
 
     fn set_path(&self, operation: &'static str, setting: CUcoredumpSettings, path: &Path) -> Result<()> {
         let refuse = |reason: &str| Error::argument(operation, format!("the path {path:?} {reason}"));
-        let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("has a NUL in it"))?;
+        let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("contains a NUL"))?;
         let mut bytes = text.into_bytes_with_nul();
         if bytes.len() > MAX_PATH {
             return Err(refuse("has more than 1023 bytes"));
@@ -357,7 +357,7 @@ mod tests {
     fn path_that_no_driver_takes_is_refused() {
         let settings = CoreDump::global(&driver());
         let error = settings.set_file("a\0b").expect_err("the path has a NUL");
-        assert!(error.to_string().contains("has a NUL in it"), "{error}");
+        assert!(error.to_string().contains("contains a NUL"), "{error}");
         let error = settings.set_pipe("x".repeat(MAX_PATH)).expect_err("the path is too long");
         assert!(error.to_string().contains("more than 1023 bytes"), "{error}");
     }

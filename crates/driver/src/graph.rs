@@ -248,9 +248,9 @@ impl Graph {
     fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;
         if number != ROOT {
-            return Err(Returned::new(self, Error::argument(operation, "the graph is a part of another")));
+            return Err(Returned::new(self, Error::argument(operation, "the graph is part of another graph")));
         }
-        let still = "an executable of the graph, or a handle of a part of it, still exists";
+        let still = "an executable graph, or a handle of a child or body graph, still exists";
         Arc::try_unwrap(self.tree)
             .map_err(|tree| Returned::new(Self::of(tree, number), Error::argument(operation, still)))
     }

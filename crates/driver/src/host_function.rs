@@ -18,7 +18,7 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 /// A future that resolves to the result of a [host function](Stream::launch_host_function). Any executor can poll it.
 ///
 /// Dropping it does not cancel the function; its result is then dropped.
-#[must_use = "the function's panic or failure is seen by whoever awaits this"]
+#[must_use = "a panic or an error of the function is returned when this is awaited"]
 pub struct HostFunction<T> {
     job: Arc<Job<T>>,
 }

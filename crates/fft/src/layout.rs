@@ -56,7 +56,7 @@ impl Layout {
             return Ok(());
         }
         let lengths = &self.lengths;
-        Err(refused(operation, format!("cuFFT transforms f16 only in lengths that are powers of two ({lengths:?})")))
+        Err(refused(operation, format!("cuFFT requires lengths that are powers of two for f16 ({lengths:?})")))
     }
 
     /// Returns the number of complex elements that a transform in place needs, if the layouts of both sides agree.

@@ -220,7 +220,7 @@ impl<T> PitchedBuffer<T> {
     fn allocate(operation: &'static str, stream: &Stream, width: usize, height: usize) -> Result<Self> {
         let row = size::bytes::<T>(operation, width)?;
         if height == 0 || row.checked_next_multiple_of(4096).and_then(|row| row.checked_mul(height)).is_none() {
-            let reason = format!("there cannot be {height} rows of {row} bytes");
+            let reason = format!("invalid size ({height} rows of {row} bytes)");
             return Err(Error::argument(operation, reason));
         }
         let tracked = Tracked::leasable_outside(operation, stream, Accessibility::Device)?;

@@ -64,7 +64,7 @@ pub enum Error {
     },
     /// Rank 0 was not reached before the timeout.
     #[error(
-        "rendezvous: rank 0 is unreachable at {address} (after {}); check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT name it",
+        "rendezvous: rank 0 is unreachable at {address} (after {}); check that rank 0 runs, and that MASTER_ADDR and MASTER_PORT are its address and port",
         seconds(*.waited)
     )]
     Unreachable {
@@ -77,7 +77,7 @@ pub enum Error {
     },
     /// Another program answered on the port of rank 0.
     #[error(
-        "rendezvous: {address} is used by another program (it speaks another protocol); set MASTER_PORT to a free port of rank 0"
+        "rendezvous: {address} is used by another program (unknown protocol); set MASTER_PORT to a free port of rank 0"
     )]
     OtherProtocol {
         /// The address.
@@ -85,7 +85,7 @@ pub enum Error {
     },
     /// Ranks did not arrive before the timeout.
     #[error(
-        "rendezvous: {} did not arrive within {} ({} of {world_size} ranks are there); see the output of the missing ranks",
+        "rendezvous: {} did not arrive within {} ({} of {world_size} ranks have arrived); see the output of the missing ranks",
         list(.ranks), seconds(*.waited), .world_size - .ranks.len()
     )]
     MissingRanks {
@@ -178,7 +178,7 @@ pub enum Error {
         size: usize,
     },
     /// The communicator has been finalized.
-    #[error("{operation}: the communicator was finalized (rank {rank} of {size}); only its end may follow")]
+    #[error("{operation}: the communicator was finalized (rank {rank} of {size}); it can only be destroyed or aborted")]
     Finalized {
         /// The operation.
         operation: &'static str,
@@ -229,7 +229,7 @@ mod tests {
         let error = |ranks| Error::MissingRanks { ranks, world_size: 64, waited: Duration::from_millis(1500) };
         assert_eq!(
             error(vec![3]).to_string(),
-            "rendezvous: rank 3 did not arrive within 1.5 s (63 of 64 ranks are there); see the output of the missing ranks"
+            "rendezvous: rank 3 did not arrive within 1.5 s (63 of 64 ranks have arrived); see the output of the missing ranks"
         );
         let many = error((1..21).collect()).to_string();
         assert!(many.contains("ranks 1, 2, 3") && many.contains("16 and 4 more did not arrive"), "{many}");

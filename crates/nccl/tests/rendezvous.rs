@@ -40,7 +40,7 @@ fn every_rank_receives_the_bytes_of_rank_0_in_whichever_order_they_start() {
             places.reverse();
         }
         for result in broadcast_all(places) {
-            assert_eq!(&result.expect("all ranks are there"), b"root");
+            assert_eq!(&result.expect("all ranks arrive"), b"root");
         }
     }
 }
@@ -54,7 +54,7 @@ fn broadcasts_follow_each_other_on_one_port() {
                 let mut place = place(rank, 4, port);
                 for round in 0..50_u8 {
                     let mut bytes = if rank == 0 { [round; 128] } else { [0; 128] };
-                    place.broadcast(&mut bytes).expect("all ranks are there");
+                    place.broadcast(&mut bytes).expect("all ranks arrive");
                     assert_eq!(bytes, [round; 128]);
                 }
             })
@@ -130,9 +130,9 @@ fn ranks_that_disagree_are_distinguished() {
     thread::sleep(Duration::from_millis(200));
     let second = broadcast(place(1, 3, port));
     assert!(matches!(second, Err(Error::DuplicateRank { rank: 1 })), "{second:?}");
-    broadcast(place(2, 3, port)).expect("all ranks are there");
-    first.join().expect("no panic").expect("all ranks are there");
-    rank_0.join().expect("no panic").expect("all ranks are there");
+    broadcast(place(2, 3, port)).expect("all ranks arrive");
+    first.join().expect("no panic").expect("all ranks arrive");
+    rank_0.join().expect("no panic").expect("all ranks arrive");
 }
 
 #[test]

@@ -59,7 +59,11 @@ impl CompiledProgram {
     /// [`Error::NoOutput`] if the options request another format.
     #[doc(alias = "nvrtcGetPTX")]
     pub fn ptx(&self) -> Result<&str> {
-        self.some(self.ptx.as_deref(), "PTX", "options for LTO IR, OptiX IR or a check alone make none")
+        self.some(
+            self.ptx.as_deref(),
+            "PTX",
+            "with options for LTO IR, OptiX IR or a check, the output contains no PTX",
+        )
     }
 
     /// Returns the cubin: machine code for one architecture.

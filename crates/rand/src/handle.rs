@@ -108,8 +108,7 @@ impl<A: PseudoRandom> Handle<A> {
 impl<A: QuasiRandom> Handle<A> {
     pub(crate) fn set_dimensions(&self, operation: &'static str, dimensions: u32) -> Result<()> {
         if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
-            let problem =
-                format!("unsupported number of dimensions ({dimensions}, supported are 1 to {MOST_DIMENSIONS})");
+            let problem = format!("unsupported number of dimensions ({dimensions}, allowed: 1 to {MOST_DIMENSIONS})");
             return Err(ArgumentError::refused(operation, problem));
         }
         let api = self.library.api();

@@ -156,7 +156,7 @@ fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_
             (mapped(0), "zero length"),
             (mapped(usize::MAX), "elements of 8 bytes)"),
             (pitched(0, 3), "zero length"),
-            (pitched(3, 0), "there cannot be 0 rows of 24 bytes"),
+            (pitched(3, 0), "invalid size (0 rows of 24 bytes)"),
             (pitched(usize::MAX, 1), "elements of 8 bytes)"),
             (pitched(3, usize::MAX), "rows of 24 bytes"),
             (Registered::scope(&context, &mut none, RegisterFlags::empty(), |_| ()), "slice of zero bytes"),

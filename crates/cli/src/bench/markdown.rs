@@ -4,14 +4,18 @@ use super::report::{Report, Row};
 
 /// The title and the parameter of each group of measurements.
 const GROUPS: [(&str, &str, &str); 18] = [
-    ("launch/threads", "Launches by several threads, a stream each: `cuLaunchKernel`", "threads"),
+    ("launch/threads", "Launches by several threads, each on its own stream: `cuLaunchKernel`", "threads"),
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
-    ("graph/chain", "Launches of a graph, without their end: `cuGraphLaunch`", "kernels"),
-    ("graph/leased", "Launches of a graph that leases buffers, without their end: `cuGraphLaunch`", "buffers"),
-    ("graph/nodes", "A launch of a graph to its end: `cuGraphLaunch`, `cuStreamSynchronize`", "nodes"),
+    ("graph/chain", "Graph launch, without waiting for completion: `cuGraphLaunch`", "kernels"),
+    (
+        "graph/leased",
+        "Launch of a graph that leases buffers, without waiting for completion: `cuGraphLaunch`",
+        "buffers",
+    ),
+    ("graph/nodes", "Graph launch until completion: `cuGraphLaunch`, `cuStreamSynchronize`", "nodes"),
     (
         "graph/training-step",
-        "A step of training, of many small kernels and copies, to its end, launched one by one and replayed as a graph",
+        "A training step of many small kernels and copies until completion: launched one by one, and replayed as a graph",
         "step",
     ),
     ("graph/update", "New arguments for a node of a graph: `cuGraphExecKernelNodeSetParams`", "nodes"),

@@ -73,7 +73,7 @@ impl Row<'_> {
 
 /// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
 pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32], colors: Colors) -> Check {
-    assert_eq!(iterations.len(), view.pixels(), "the picture is whole");
+    assert_eq!(iterations.len(), view.pixels(), "the picture is complete");
     let begin = Instant::now();
     let progress = Progress::new("checking", view.height, colors);
     let threads = thread::available_parallelism().map_or(1, NonZero::get);

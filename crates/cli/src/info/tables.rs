@@ -27,7 +27,7 @@ impl fmt::Display for Tables<'_> {
             }
         }
         if !self.report.links.is_empty() {
-            let heading = "how the row's device reaches the memory of the column's";
+            let heading = "access from the row's device to the memory of the column's device";
             writeln!(formatter, "\n{heading}\n{}", topology(&self.report.links, self.report.devices.len()))?;
         }
         if !self.report.driver.missing.is_empty() {

@@ -69,7 +69,7 @@ impl Chart<'_> {
     fn draw_idle(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
         let idle = thinned(self.cache.iter().map(|sample| (seconds(sample.nanoseconds), idle(sample))));
         let mut chart = ChartBuilder::on(area)
-            .caption("fragmentation: part of what a cache holds that is not in use", ("sans-serif", 16))
+            .caption("fragmentation: share of the cache's memory that is not in use", ("sans-serif", 16))
             .margin(10)
             .x_label_area_size(30)
             .y_label_area_size(70)

@@ -52,7 +52,7 @@ impl Events {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let closed = format!("{}\n]\n", whole.trim_end_matches(','));
         let events: Vec<Event> =
-            serde_json::from_str(&closed).with_context(|| format!("{} is no trace", path.display()))?;
+            serde_json::from_str(&closed).with_context(|| format!("{} is not a trace", path.display()))?;
         fs::write(path, closed).with_context(|| format!("{} could not be written", path.display()))?;
         Ok(events.into_iter().collect())
     }

@@ -97,7 +97,7 @@ impl ArgumentError {
 }
 
 // Each variant is a pointer, so that the result of a call is returned in registers.
-const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is no pointer");
+const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
 
 impl Error {
     /// Creates the error of an `operation` that rejects an argument. `reason` has the form `problem (facts); hint`,

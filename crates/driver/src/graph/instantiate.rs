@@ -174,8 +174,8 @@ impl Fault {
     fn advice(&self) -> Option<&'static str> {
         Some(match self.result {
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
-                "the structure of the graph is not valid: nodes come after each other in a circle, or nodes are put together that \
-                 exclude each other"
+                "the structure of the graph is invalid: its nodes form a cycle, or it contains a combination of nodes that \
+                 CUDA does not allow"
             }
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
                 "device-side launch does not support this node"
@@ -198,7 +198,7 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
     // SAFETY: the driver has just returned this node, and `kind` is valid for writes.
     let known = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
     let kind = known.map_or_else(|_| "unknown kind".to_owned(), |()| NodeKind::from_raw(kind).to_string());
-    let Some(node) = state.find(raw) else { return format!("a node of an inner graph: {kind}") };
+    let Some(node) = state.find(raw) else { return format!("a node of a child or body graph: {kind}") };
     match state.kept_by(node) {
         Some(Resource::Kernel(kernel)) => format!("{node}: {kind} `{}`", kernel.name),
         _ => format!("{node}: {kind}"),

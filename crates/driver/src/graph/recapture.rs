@@ -84,7 +84,7 @@ impl<'graph> Recapture<'graph> {
             return Err(graph.driver().missing(function));
         }
         if graph.number != ROOT {
-            return Err(Error::argument(OPERATION, "the graph is a part of another graph"));
+            return Err(Error::argument(OPERATION, "the graph is part of another graph"));
         }
         // A graph that cannot be used is refused before a stream is created.
         graph.tree.lock()?.graph(OPERATION, ROOT)?;

@@ -9,7 +9,7 @@ use crate::{Driver, Error, Result};
 
 /// The outcome of [`GraphExec::update`].
 #[derive(Debug)]
-#[must_use = "an executable that a graph does not fit is not changed"]
+#[must_use = "the executable graph is unchanged if the update fails"]
 #[non_exhaustive]
 pub enum GraphUpdate {
     /// The executable graph was updated; subsequent launches run the work of the graph.

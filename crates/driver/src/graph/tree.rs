@@ -124,7 +124,7 @@ impl State {
         self.expect_usable(operation)?;
         match self.graphs.get(number as usize) {
             Some(Some(raw)) => Ok(raw.raw()),
-            _ => Err(Error::argument(operation, "the node that this graph is a part of was removed")),
+            _ => Err(Error::argument(operation, "the node that contains this graph was removed")),
         }
     }
 

@@ -338,7 +338,6 @@ pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
 
 #[cold]
 fn reentrant(operation: &'static str) -> Error {
-    let reason =
-        "re-entrant use: this thread is in the middle of an access to device memory (called by a call observer)";
+    let reason = "re-entrant use: a call observer made this call during another access of its thread to device memory";
     Error::argument(operation, reason)
 }

@@ -164,7 +164,7 @@ impl Stream {
             return Ok(());
         }
         let reason = format!(
-            "this thread is capturing a graph, and {self:?} is not part of that capture, so that the work would run now and be missing from the \
+            "this thread is capturing a graph, and {self:?} is not part of that capture: the work would run immediately and be missing from the \
              graph; {instead}"
         );
         Err(Error::argument(operation, reason))

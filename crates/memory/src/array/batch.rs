@@ -51,7 +51,7 @@ impl<'a> CopyBatch<'a> {
         ArrayRegion { origin, extent: [place.width / element, place.height, place.depth] }
             .check(operation, array.shape())?;
         if !place.pitch.is_multiple_of(element) {
-            let reason = format!("rows that are {} bytes apart begin within elements of {element} bytes", place.pitch);
+            let reason = format!("misaligned pitch ({} bytes, elements of {element} bytes)", place.pitch);
             return Err(Error::argument(operation, reason));
         }
         Ok(self.with_box(ArrayCopy::new("CopyBatch::enqueue", (array, origin), memory, is_to_array)))

@@ -21,7 +21,7 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 /// memory, which is sound.
 ///
 /// The device memory is not borrowed: later accesses to it wait for the copy on the device.
-#[must_use = "dropping it blocks until the copy is done"]
+#[must_use = "dropping it blocks until the copy has completed"]
 pub struct Pending<B> {
     /// `None` once it has been returned.
     host: Option<B>,

@@ -124,7 +124,7 @@ fn leaked_segments(operation: &'static str, leaked: LeakedMemory, cause: Option<
             format!("{bytes} bytes in {allocations} segments are leaked, since allocations in them were not freed"),
         ),
         Some(error) if error.function().is_some() => {
-            error.about(format!("before {bytes} bytes in {allocations} segments are freed, which are leaked now"))
+            error.about(format!("{bytes} bytes in {allocations} segments are leaked"))
         }
         Some(error) => {
             Error::argument(operation, format!("{bytes} bytes in {allocations} segments are leaked: {error}"))

@@ -65,7 +65,7 @@ impl LinkedProgram {
     /// [`Error::NoOutput`] if the options request another format.
     #[doc(alias = "nvJitLinkGetLinkedCubin")]
     pub fn cubin(&self) -> Result<&[u8]> {
-        some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and without asking for PTX")
+        some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and do not request PTX")
     }
 
     /// Returns the PTX.

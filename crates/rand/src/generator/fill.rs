@@ -124,8 +124,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     pub fn poisson(&mut self, output: &mut (impl Output<P, Element = u32> + ?Sized), mean: f64) -> Result<()> {
         const OPERATION: &str = "Generator::poisson";
         if !(mean > 0.0 && mean <= LARGEST_POISSON_MEAN) {
-            let problem =
-                format!("unsupported mean ({mean}, supported are positive means up to {LARGEST_POISSON_MEAN})");
+            let problem = format!("unsupported mean ({mean}, allowed: positive, at most {LARGEST_POISSON_MEAN})");
             return Err(ArgumentError::refused(OPERATION, problem));
         }
         self.fill(OPERATION, output, |api, raw, output, len| {
@@ -179,7 +178,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
 fn check_normal<A: Algorithm, T: Real>(operation: &'static str, len: usize, mean: T, deviation: T) -> Result<()> {
     let (mean, deviation): (f64, f64) = (mean.into(), deviation.into());
     if !mean.is_finite() || !deviation.is_finite() || deviation < 0.0 {
-        let problem = format!("no normal distribution (mean {mean}, standard deviation {deviation})");
+        let problem = format!("invalid normal distribution (mean {mean}, standard deviation {deviation})");
         return Err(ArgumentError::refused(operation, problem));
     }
     if A::IS_PSEUDO_RANDOM && !len.is_multiple_of(2) {

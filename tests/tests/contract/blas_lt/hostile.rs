@@ -44,7 +44,7 @@ fn descriptions_that_contradict_themselves_are_refused() {
         let narrow = TypedLayout::new::<f32>(MatrixLayout::row_major(8, 16).with_leading_dimension(15));
         refused(Matmul::new(narrow, b, d), &["leading dimension of a too small", "at least 16"]);
         let huge = TypedLayout::new::<f32>(MatrixLayout::row_major(usize::MAX, 16));
-        refused(Matmul::new(huge, b, d), &["the layout of a is wrong"]);
+        refused(Matmul::new(huge, b, d), &["invalid layout of a"]);
         refused(Matmul::new(a, b, d).with_batches(2), &["the results overlap", "stride 0"]);
         let heads = TypedLayout::new::<f32>(MatrixLayout::row_major(8, 4).with_leading_dimension(12));
         refused(Matmul::new(a, b, heads.with_stride(3)).with_batches(3), &["the results overlap", "stride 3"]);
@@ -69,7 +69,7 @@ fn types_that_the_library_does_not_combine_are_refused() {
         refused(Matmul::new(square, square, square).with_compute(Compute::F64), &["computed in f64"]);
         refused(
             Matmul::new(square, square, square).with_scales(Scales::A),
-            &["scales are for factors of 8-bit floats"],
+            &["scales require factors of 8-bit floats"],
         );
         let (a, b) = (rows::<F8E4M3>(16, 32), columns::<F8E4M3>(32, 16));
         let of_result = Matmul::new(a, b, rows::<bf16>(16, 16)).with_scales(Scales::D);
@@ -78,7 +78,7 @@ fn types_that_the_library_does_not_combine_are_refused() {
             refused(of_result, &["compute capability 8.9"]);
             return;
         }
-        refused(of_result, &["is for results of 8-bit floats (d is bf16)"]);
+        refused(of_result, &["requires a result of 8-bit floats (d is bf16)"]);
         let odd = rows::<F8E4M3>(16, 24);
         refused(Matmul::new(odd, columns::<F8E4M3>(24, 16), rows::<bf16>(16, 16)), &["inner dimension is 24", "16"]);
         refused(
@@ -136,7 +136,7 @@ fn factors_that_the_plan_cannot_represent_are_refused() {
         let mut d = DeviceBuffer::<i32>::zeroed(&stream, 64).expect("memory suffices");
         let mut workspace = plan.workspace(&stream).expect("memory suffices");
         let operands = Operands::new(&factor, &factor, &mut d).with_factors(0.5, 0.0).with_workspace(&mut workspace);
-        assert_refused(plan.execute(&stream, operands), &["the factor is no i32 (0.5)"]);
+        assert_refused(plan.execute(&stream, operands), &["the factor is not an i32 (0.5)"]);
     });
 }
 

@@ -106,7 +106,7 @@ fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
                 assert!(matches!(later, Error::Finalized { operation: "broadcast", .. }), "{later}");
                 let again = rank.communicator.finalize().expect_err("it was finalized");
                 let expected = format!(
-                    "Communicator::finalize: the communicator was finalized (rank {} of {}); only its end may follow",
+                    "Communicator::finalize: the communicator was finalized (rank {} of {}); it can only be destroyed or aborted",
                     rank.rank(),
                     rank.size()
                 );

@@ -18,7 +18,7 @@ impl Matmul {
         self.check_batches()?;
         self.check_auxiliary()?;
         if !self.alignment.is_power_of_two() {
-            return Err(refused(format!("the alignment is no power of two ({} bytes)", self.alignment)));
+            return Err(refused(format!("the alignment is not a power of two ({} bytes)", self.alignment)));
         }
         let problem = self.problem();
         if self.a.element.is_fp8() {
@@ -45,17 +45,17 @@ impl Matmul {
             return Err(refused(problem));
         }
         if self.has_device_factors && d.is_fp8() && self.c.is_none() {
-            return Err(refused(format!("factors in device memory need a c of their own (d is {d})")));
+            return Err(refused(format!("factors in device memory require a separate c (d is {d})")));
         }
         if !self.scales.is_empty() && !a.is_fp8() {
-            return Err(refused(format!("scales are for factors of 8-bit floats (a is {a})")));
+            return Err(refused(format!("scales require factors of 8-bit floats (a is {a})")));
         }
         let of_result = self.scales.intersection(Scales::D | Scales::AMAX_D);
         if !of_result.is_empty() && !d.is_fp8() {
-            return Err(refused(format!("{of_result:?} is for results of 8-bit floats (d is {d})")));
+            return Err(refused(format!("{of_result:?} requires a result of 8-bit floats (d is {d})")));
         }
         if self.scales.contains(Scales::C) && !self.c_type().is_fp8() {
-            return Err(refused(format!("a scale of c is for addends of 8-bit floats (c is {c})")));
+            return Err(refused(format!("a scale of c requires an addend of 8-bit floats (c is {c})")));
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Matmul {
     fn check_shapes(&self) -> Result<()> {
         for (name, matrix) in self.matrices() {
             if matrix.layout.span().is_none_or(|span| i64::try_from(span).is_err()) {
-                return Err(refused(format!("the layout of {name} is wrong ({})", matrix.layout)));
+                return Err(refused(format!("invalid layout of {name} ({})", matrix.layout)));
             }
             let least = Stored::new(matrix.layout).length;
             if matrix.layout.leading_dimension() < least {

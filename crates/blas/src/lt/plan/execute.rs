@@ -108,7 +108,7 @@ impl MatmulPlan {
             return Err(ShapeError::refused(OPERATION, "the plan takes its factors from device memory"));
         }
         if beta != 0.0 && self.matmul.d().element().is_fp8() && self.matmul.c().is_none() {
-            let problem = format!("beta is {beta}, and the plan has no c; give its description one");
+            let problem = format!("beta is {beta}, and the plan has no c; add a c to the description");
             return Err(ShapeError::refused(OPERATION, problem));
         }
         Ok((factor(alpha, ty)?, factor(beta, ty)?))
@@ -123,7 +123,7 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
         ElementType::I32 if f64::from(value as i32) == value => {
             bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes());
         }
-        ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is no i32 ({value})"))),
+        ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is not an i32 ({value})"))),
         _ => bytes[..4].copy_from_slice(&(value as f32).to_ne_bytes()),
     }
     Ok(Factor(bytes))

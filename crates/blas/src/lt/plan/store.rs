@@ -59,7 +59,7 @@ impl MatmulPlan {
     #[doc(alias = "cublasLtMatmulAlgoCheck")]
     pub unsafe fn from_bytes(lt: &BlasLt, bytes: &[u8]) -> Result<Self> {
         curium_driver::extend::refuse_wait(OPERATION)?;
-        let damaged = || PlanError::refused(OPERATION, format!("the bytes are no plan ({} bytes)", bytes.len()));
+        let damaged = || PlanError::refused(OPERATION, format!("not a serialized plan ({} bytes)", bytes.len()));
         let (record, sum) = bytes.split_last_chunk().ok_or_else(damaged)?;
         if checksum(record) != u64::from_le_bytes(*sum) {
             return Err(damaged());
@@ -110,7 +110,7 @@ fn other_target(stored: Target, here: Target) -> crate::Error {
     let text = |Target([major, minor, patch, capability, of]): Target| {
         format!("cuBLASLt {major}.{minor}.{patch} and compute capability {capability}.{of}")
     };
-    let problem = format!("the plan is for {}, this is {}; create it anew", text(stored), text(here));
+    let problem = format!("the plan is for {}, this is {}; create a new plan", text(stored), text(here));
     PlanError::refused(OPERATION, problem)
 }
 

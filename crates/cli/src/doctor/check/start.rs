@@ -67,13 +67,13 @@ fn wsl(environment: &Environment) -> Option<Finding> {
             "check the GPU in the Device Manager of Windows",
             "remove every libcuda.so.1 except that in /usr/lib/wsl/lib from the library search path",
         ];
-        Finding::failure("wsl", "this is WSL, and Windows offers it no GPU", fixes)
+        Finding::failure("wsl", "this is WSL, and Windows exposes no GPU to it", fixes)
     })
 }
 
 fn no_device() -> Finding {
     let fixes = ["check that `nvidia-smi` lists the GPU, and `sudo dmesg` for NVRM and Xid messages"];
-    Finding::failure("devices", "the driver works, but it offers no GPU to this process", fixes)
+    Finding::failure("devices", "the driver works, but it exposes no GPU to this process", fixes)
 }
 
 fn system_not_ready() -> Finding {

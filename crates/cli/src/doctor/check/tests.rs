@@ -248,7 +248,7 @@ fn wsl_without_the_library_needs_the_driver_of_windows() {
     assert_failure(&environment, "wsl", "libcuda.so.1", "driver in Windows");
     environment.library = loaded("12.8", "/usr/lib/wsl/lib/libcuda.so.1.1");
     environment.start = Some(Start::Failed(failure(100)));
-    assert_failure(&environment, "wsl", "offers it no GPU", "wsl --shutdown");
+    assert_failure(&environment, "wsl", "exposes no GPU", "wsl --shutdown");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn variable_that_hides_some_devices_is_a_note() {
 fn variable_that_hides_nothing_is_not_blamed() {
     let mut environment = no_device();
     set(&mut environment, "CUDA_VISIBLE_DEVICES", "0");
-    assert_failure(&environment, "devices", "offers no GPU", "nvidia-smi");
+    assert_failure(&environment, "devices", "exposes no GPU", "nvidia-smi");
 }
 
 #[test]

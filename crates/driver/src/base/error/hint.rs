@@ -62,5 +62,5 @@ fn no_device() -> Cow<'static, str> {
             "/dev/nvidiactl does not exist: load the kernel module, or start the container with a GPU",
         );
     }
-    Cow::Borrowed("the driver is loaded, but it offers no GPU to this process")
+    Cow::Borrowed("the driver is loaded, but it exposes no GPU to this process")
 }

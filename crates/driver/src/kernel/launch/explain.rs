@@ -28,7 +28,9 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Some(Cow::Borrowed(
             "the grid must be a multiple of the cluster; `Kernel::max_cluster_size` returns the maximum cluster size",
         )),
-        CUresult::CUDA_ERROR_INVALID_HANDLE => Some(Cow::Borrowed("kernel and stream may be of different contexts")),
+        CUresult::CUDA_ERROR_INVALID_HANDLE => {
+            Some(Cow::Borrowed("the kernel and the stream may belong to different contexts"))
+        }
         _ => None,
     })
 }
