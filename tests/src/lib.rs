@@ -6,6 +6,7 @@
 
 #[cfg(doctest)]
 mod book;
+mod c_library;
 mod called;
 mod context_stack;
 mod during;
@@ -26,6 +27,7 @@ mod two_processes;
 
 pub use curium_bench::Samples;
 
+pub use self::c_library::c_library;
 pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::during::{During, assert_reentrant};
 #[cfg(target_os = "linux")]

@@ -1,9 +1,7 @@
 //! Resources in C: the header matches the layout of the Rust type, a Curium resource is used by C, and a C resource is
 //! used here.
 
-use std::ffi::{CStr, c_int};
-use std::path::PathBuf;
-use std::process::Command;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use curium_memory::c_resource::{ExternalResource, ResourceTable};
@@ -11,44 +9,23 @@ use curium_memory::{
     CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Resource as _, Statistics, StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
-use curium_tests::on_driver;
+use curium_tests::{c_library, on_driver};
 use libloading::{Library, Symbol};
 
 type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
 type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
 
-/// Returns the program, built by the system's C compiler, or `None` without one.
-#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
-fn program(name: &str) -> Option<Library> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let target = std::env::temp_dir().join(format!("curium-{name}-{}.so", std::process::id()));
-    if !root.is_dir() {
-        eprintln!("resources in C are left out: their source is not here");
-        return None;
-    }
-    let mut compiler = Command::new("cc");
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-o"]).arg(&target);
-    compiler.arg("-I").arg(root.join("../crates/memory/include")).arg(root.join("c/resource.c"));
-    let Ok(output) = compiler.output() else {
-        eprintln!("resources in C are left out: there is no compiler called cc");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // SAFETY: the library has no initializers.
-    let library = unsafe { Library::new(&target) }.expect("the library was built");
-    std::fs::remove_file(&target).expect("it was built there");
-    Some(library)
-}
-
-fn symbol<'a, T>(library: &'a Library, name: &CStr) -> Symbol<'a, T> {
-    // SAFETY: the callers pass the types of the program's symbols.
-    unsafe { library.get(name) }.expect("the program has it")
+/// Returns the program, or `None` without a C compiler.
+fn program() -> Option<Library> {
+    let header = include_str!("../../crates/memory/include/curium_resource.h");
+    c_library(&include_str!("../c/resource.c").replace("#include \"curium_resource.h\"", header))
 }
 
 #[test]
 fn resources_go_between_rust_and_c_in_one_layout() {
-    let Some(library) = program("layout") else { return };
-    let layout: Symbol<'_, *const [usize; 8]> = symbol(&library, c"layout");
+    let Some(library) = program() else { return };
+    // SAFETY: the symbol has this type.
+    let layout: Symbol<'_, *const [usize; 8]> = unsafe { library.get(c"layout") }.expect("the program has it");
     // SAFETY: the symbol is an array of this length.
     let layout = unsafe { **layout };
     assert_eq!(
@@ -66,7 +43,8 @@ fn resources_go_between_rust_and_c_in_one_layout() {
     );
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
+        // SAFETY: the symbol has this type.
+        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }.expect("the program has it");
         let options = CachingOptions::new().with_cache(true);
         let cache = CachingResource::with_options(&context, &options).expect("a resource can be created");
         let table = ResourceTable::export(cache.clone(), &context);
@@ -75,7 +53,9 @@ fn resources_go_between_rust_and_c_in_one_layout() {
         let statistics = cache.statistics();
         assert_eq!((statistics.allocations, statistics.live_allocations()), (5000, 0));
         // The table from C becomes a Rust resource again.
-        let (make, left): (Symbol<'_, Make>, _) = (symbol(&library, c"make_counting"), AtomicIsize::new(-1));
+        // SAFETY: the symbol has this type.
+        let make: Symbol<'_, Make> = unsafe { library.get(c"make_counting") }.expect("the program has it");
+        let left = AtomicIsize::new(-1);
         let mut made = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
         // SAFETY: both tables and the counter are valid; the function takes ownership of the first.
         assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
@@ -93,10 +73,11 @@ fn resources_go_between_rust_and_c_in_one_layout() {
 
 #[test]
 fn refusal_is_a_code_in_c_and_leaves_nothing() {
-    let Some(library) = program("refusal") else { return };
+    let Some(library) = program() else { return };
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
+        // SAFETY: the symbol has this type.
+        let use_resource: Symbol<'_, Use> = unsafe { library.get(c"use_resource") }.expect("the program has it");
         let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 200_000)), &context);
         // SAFETY: the table was not released, and the stream is live.
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };

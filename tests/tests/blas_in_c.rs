@@ -1,0 +1,96 @@
+//! A C library that takes a `cublasHandle_t` shares handles, streams and buffers with `curium-blas`.
+
+use std::ffi::c_int;
+
+use curium_blas::sys::{Api, cublasHandle_t, cublasStatus_t};
+use curium_blas::{Blas, CuBlas, Vector, VectorMut};
+use curium_memory::DeviceBuffer;
+use curium_tests::{c_library, on_driver, uses_cuda};
+use libloading::{Library, Symbol};
+
+type NewHandle = unsafe extern "C" fn() -> cublasHandle_t;
+type Normalize = unsafe extern "C" fn(cublasHandle_t, c_int, *mut f32) -> cublasStatus_t;
+
+fn cublas() -> CuBlas {
+    if uses_cuda() {
+        CuBlas::load().expect("CURIUM_TEST_DRIVER=cuda needs cuBLAS")
+    } else {
+        curium_sim_libraries::cublas()
+    }
+}
+
+/// Returns the library, linked to the cuBLAS of `api`, or `None` without a C compiler.
+fn normalizer(api: &Api) -> Option<Library> {
+    let library = c_library(concat!(include_str!("../c/cublas.c"), include_str!("../c/normalize.c")))?;
+    // SAFETY: the variables are pointers to functions, which nobody reads yet.
+    unsafe {
+        set(&library, "forward_create", api.cublasCreate_v2);
+        set(&library, "forward_nrm2", api.cublasSnrm2_v2);
+        set(&library, "forward_scal", api.cublasSscal_v2);
+    }
+    Some(library)
+}
+
+/// Sets a variable of the library.
+///
+/// # Safety
+///
+/// The variable has the type `T`, and no thread uses it.
+unsafe fn set<T>(library: &Library, name: &str, value: T) {
+    // SAFETY: as the caller guarantees.
+    let variable: Symbol<'_, *mut T> = unsafe { library.get(name) }.expect("the library has it");
+    // SAFETY: as the caller guarantees.
+    unsafe { variable.write(value) };
+}
+
+#[test]
+fn c_library_works_on_the_handle_and_the_stream_between_two_operations() {
+    let cublas = cublas();
+    let Some(library) = normalizer(cublas.api()) else { return };
+    // SAFETY: the function has this type.
+    let normalize: Symbol<'_, Normalize> = unsafe { library.get(c"normalize") }.expect("the library has it");
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut blas = Blas::new(&cublas, &stream).expect("a handle can be created");
+        let x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
+        let mut y = DeviceBuffer::from_slice(&stream, &[2.0_f32, 2.0]).expect("memory suffices");
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+        let (raw, pointer) = (blas.as_raw(), std::ptr::without_provenance_mut(y.as_pointer().as_raw() as usize));
+        let context = test.context();
+        let normalized = |n| {
+            // SAFETY: the handle lives, and the memory has two numbers. The stream orders the calls with the accesses before and after.
+            context.entered(|_| Ok(unsafe { normalize(raw, n, pointer) })).expect("the context can be entered")
+        };
+        assert_eq!(normalized(2), cublasStatus_t::CUBLAS_STATUS_SUCCESS);
+        assert_eq!(normalized(0), cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE);
+        blas.axpy(1.0, Vector::new(&x), &mut VectorMut::new(&mut y)).expect("the lengths agree");
+        let y = y.to_vec().expect("it can be read");
+        assert!((y[0] - 1.6).abs() < 1e-6 && (y[1] - 2.8).abs() < 1e-6, "{y:?}");
+    });
+}
+
+#[test]
+fn handle_of_a_c_library_is_taken_over_and_destroyed_once() {
+    let cublas = cublas();
+    let Some(library) = normalizer(cublas.api()) else { return };
+    // SAFETY: the function has this type.
+    let new_handle: Symbol<'_, NewHandle> = unsafe { library.get(c"new_handle") }.expect("the library has it");
+    on_driver(|test| {
+        let stream = test.stream();
+        // SAFETY: a context is current.
+        let raw = test.context().entered(|_| Ok(unsafe { new_handle() })).expect("the context can be entered");
+        assert!(!raw.is_null());
+        // SAFETY: the handle was created in this context, and nobody else uses it.
+        let mut blas = unsafe { Blas::from_raw(&cublas, raw, &stream) }.expect("the stream can be set");
+        assert_eq!(blas.as_raw(), raw);
+        let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("memory suffices");
+        blas.scal(3.0, &mut VectorMut::new(&mut x)).expect("it is enqueued");
+        assert_eq!(x.to_vec().expect("it can be read"), [3.0, 6.0]);
+        drop(blas);
+        if test.simulator().is_some() {
+            // SAFETY: the simulated library finds handles that are not live.
+            let code = unsafe { cublas.api().cublasDestroy_v2.expect("every version has it")(raw) };
+            assert_eq!(code, cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED);
+        }
+    });
+}
