@@ -1,4 +1,5 @@
-//! Checks that each crate can be published: its manifest, its package, and the documentation of its features.
+//! Checks that each crate can be published: its manifest, its package, and the documentation of its features. Also checks that the
+//! programs outside the workspace are locked to the crates' present dependencies.
 
 use std::fs;
 
@@ -20,6 +21,9 @@ const SAID: [&[&str]; 8] = [
     &["lints", "workspace"],
 ];
 
+/// The folders of the programs outside the workspace, which are built with `--locked`.
+const OUTSIDE: [&str; 2] = ["outside/compare", "outside/rust"];
+
 /// The files that a package must contain besides its sources.
 const HELD: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
@@ -34,6 +38,13 @@ pub(super) fn run(_options: &Options) -> Result<Outcome> {
         let found = unsaid(&manifest).into_iter().chain(lacking(&packed)).chain(undocumented(&manifest, &library));
         faults.extend(found.map(|fault| format!("{}: {fault}", manifest.name())));
         println!("{}: {} files", manifest.name(), packed.len());
+    }
+    for folder in OUTSIDE {
+        let mut command = cargo();
+        command.current_dir(crate::root().join(folder)).args(["update", "--quiet", "--workspace", "--locked"]);
+        if !command.status().context("cargo cannot be run")?.success() {
+            faults.push(format!("{folder}/Cargo.lock is out of date: run cargo update --workspace there"));
+        }
     }
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(Outcome::Passed)
