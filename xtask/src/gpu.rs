@@ -19,8 +19,14 @@ const TEST_PACKAGES: &[&str] = &["curium-tests"];
 /// Tests that read the sources, or run cargo or rustc.
 const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 
+/// The benchmarks that run on a real driver.
+const BENCHES: &[&str] = &["open", "staging", "wake"];
+
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
 const COUNTED: &[&str] = &["allocation_cost", "call_cost", "collective_cost"];
+
+/// The programs share most of their code: a dictionary over several of them halves the archive.
+const COMPRESSION: &str = "--lzma2=preset=3,dict=192MiB";
 
 /// The maximum size of the archive.
 const LIMIT: u64 = 60 * 1024 * 1024;
@@ -28,7 +34,10 @@ const LIMIT: u64 = 60 * 1024 * 1024;
 /// Builds the bundle.
 pub(crate) fn run() -> Result<()> {
     let root = crate::root().join(".gpu");
-    let folders = [("tests", tests()?), ("benches", benches()?), ("examples", examples()?), ("bin", cli()?)];
+    let tests = tests()?;
+    let (mut benches, examples, program) = released()?;
+    benches.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
+    let folders = [("tests", tests), ("benches", benches), ("examples", examples), ("bin", program)];
     // After the build, so that the previous bundle survives a failure.
     if root.exists() {
         fs::remove_dir_all(&root)?;
@@ -54,8 +63,14 @@ fn pack(root: &Path) -> Result<u64> {
     let folders: Vec<_> =
         ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
     let archive = root.join("programs.tar.xz");
-    let status =
-        Command::new("tar").env("XZ_OPT", "-T0").arg("-C").arg(root).arg("-cJf").arg(&archive).args(&folders).status();
+    let status = Command::new("tar")
+        .env("XZ_OPT", COMPRESSION)
+        .arg("-C")
+        .arg(root)
+        .arg("-cJf")
+        .arg(&archive)
+        .args(&folders)
+        .status();
     ensure!(status.context("tar cannot be run")?.success(), "tar could not pack the programs");
     for folder in folders {
         fs::remove_dir_all(root.join(folder))?;
@@ -72,28 +87,17 @@ fn tests() -> Result<Vec<Artifact>> {
     Ok(built)
 }
 
-fn benches() -> Result<Vec<Artifact>> {
-    // Not for the workspace, which would rebuild every library with its unit tests.
-    let mut built = built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")?;
-    built.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
-    Ok(built)
-}
-
-fn examples() -> Result<Vec<Artifact>> {
-    let arguments = ["build", "--release", "--examples", "--workspace", "--exclude", "xtask"];
-    let mut built = built_of_kind(&arguments, "example")?;
-    built.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
-    Ok(built)
-}
-
-fn cli() -> Result<Vec<Artifact>> {
-    built_of_kind(&["build", "--release", "-p", "curium-cli", "--features", "full"], "bin")
-}
-
-fn built_of_kind(arguments: &[&str], kind: &str) -> Result<Vec<Artifact>> {
-    let mut built = cargo::build(arguments, &[])?;
-    built.retain(|artifact| artifact.kind == kind);
-    Ok(built)
+/// Builds the benchmarks, the examples and the program, in one build for the sake of the packages that they share.
+fn released() -> Result<(Vec<Artifact>, Vec<Artifact>, Vec<Artifact>)> {
+    let mut arguments =
+        vec!["build", "--release", "--workspace", "--exclude", "xtask", "--examples", "--bin", "curium"];
+    arguments.extend(["--features", "curium-cli/full"]);
+    arguments.extend(BENCHES.iter().flat_map(|name| ["--bench", *name]));
+    let mut built = cargo::build(&arguments, &[])?;
+    let mut of_kind = |kind| built.extract_if(.., |artifact| artifact.kind == kind).collect::<Vec<_>>();
+    let (benches, mut examples, program) = (of_kind("bench"), of_kind("example"), of_kind("bin"));
+    examples.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
+    Ok((benches, examples, program))
 }
 
 /// Copies a program without symbols under its name without cargo's hash, and returns its size.
@@ -153,6 +157,13 @@ mod tests {
         assert!(need_arguments.iter().any(|name| name == "allocation_cost"), "{need_arguments:?}");
         let carried: Vec<_> = need_arguments.iter().filter(|name| !COUNTED.contains(&name.as_str())).collect();
         assert_eq!(carried, [""; 0], "these fail without arguments");
+    }
+
+    #[test]
+    fn every_benchmark_is_in_the_bundle() {
+        let mut present = programs_with("benches", "fn main", "\0");
+        present.sort();
+        assert_eq!(present, BENCHES);
     }
 
     /// Creates a bundle of shell scripts, each given as its path and body.
