@@ -8,6 +8,7 @@ use curium_driver::sys::{Api, CUresult};
 use curium_driver::{Context, Function, Kernel, Library, Stream};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 
+use crate::libraries::{self, Libraries, Operation};
 use crate::measure::each;
 use crate::{COUNT, Copy, NOTHING, Result, Source, Subject};
 
@@ -17,6 +18,7 @@ pub(crate) struct Lane {
     x: DeviceBuffer<f32>,
     y: DeviceBuffer<f32>,
     sides: Option<Sides>,
+    calls: Option<libraries::c::Calls>,
 }
 
 struct Sides {
@@ -31,7 +33,7 @@ impl Lane {
         let [x, y] = [DeviceBuffer::zeroed(&stream, COUNT as usize)?, DeviceBuffer::zeroed(&stream, COUNT as usize)?];
         stream.synchronize()?;
         let kernel = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        Ok(Self { stream, kernel, x, y, sides: None })
+        Ok(Self { stream, kernel, x, y, sides: None, calls: None })
     }
 
     fn api(&self) -> &Api {
@@ -139,6 +141,18 @@ impl Subject for Lane {
         });
         self.sides = Some(sides);
         time.map(Some)
+    }
+
+    fn set_libraries(&mut self, libraries: &Libraries) -> Result<()> {
+        self.calls = Some(libraries::c::Calls::new(libraries, &self.stream)?);
+        Ok(())
+    }
+
+    fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
+        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let time = each(count, || calls.call(operation))?;
+        self.wait()?;
+        Ok(Some(time))
     }
 }
 

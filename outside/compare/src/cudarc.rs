@@ -8,6 +8,7 @@ use cudarc::driver::{
 };
 use cudarc::nvrtc::Ptx;
 
+use crate::libraries::{self, Libraries, Operation};
 use crate::measure::each;
 use crate::{COUNT, Copy, NOTHING, Result, Source, Subject};
 
@@ -25,6 +26,7 @@ pub(crate) struct Lane {
     x: CudaSlice<f32>,
     y: CudaSlice<f32>,
     sides: Option<Sides>,
+    calls: Option<libraries::cudarc::Calls>,
 }
 
 struct Sides {
@@ -45,7 +47,7 @@ impl Lane {
         let kernel = context.load_module(Ptx::from_src(NOTHING))?.load_function("nothing")?;
         let [x, y] = [stream.alloc_zeros::<f32>(COUNT as usize)?, stream.alloc_zeros::<f32>(COUNT as usize)?];
         stream.synchronize()?;
-        Ok(Self { tracking, stream, kernel, x, y, sides: None })
+        Ok(Self { tracking, stream, kernel, x, y, sides: None, calls: None })
     }
 
     #[inline(never)]
@@ -111,5 +113,17 @@ impl Subject for Lane {
             stream.synchronize()
         });
         Ok(Some(time?))
+    }
+
+    fn set_libraries(&mut self, _libraries: &Libraries) -> Result<()> {
+        self.calls = Some(libraries::cudarc::Calls::new(&self.stream)?);
+        Ok(())
+    }
+
+    fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
+        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let time = each(count, || calls.call(operation))?;
+        self.stream.synchronize()?;
+        Ok(Some(time))
     }
 }

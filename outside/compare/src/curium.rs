@@ -5,6 +5,7 @@ use std::hint::black_box;
 use curium_driver::{Context, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, PinnedBuffer, PinnedFlags, SyncAlloc};
 
+use crate::libraries::{self, Libraries, Operation};
 use crate::measure::each;
 use crate::{COUNT, Copy, NOTHING, Result, Source, Subject};
 
@@ -14,6 +15,7 @@ pub(crate) struct Lane {
     x: DeviceBuffer<f32>,
     y: DeviceBuffer<f32>,
     sides: Option<Sides>,
+    calls: Option<libraries::curium::Calls>,
 }
 
 /// Curium with its cache as the source of memory; the rest would be the same.
@@ -34,7 +36,7 @@ impl Lane {
         let [x, y] = [DeviceBuffer::zeroed(&stream, COUNT as usize)?, DeviceBuffer::zeroed(&stream, COUNT as usize)?];
         stream.synchronize()?;
         let kernel = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
-        Ok(Self { stream, kernel, x, y, sides: None })
+        Ok(Self { stream, kernel, x, y, sides: None, calls: None })
     }
 
     #[inline(never)]
@@ -87,6 +89,18 @@ impl Subject for Lane {
             false => each(1, || device.copy_to_slice(host)),
         };
         Ok(Some(time?))
+    }
+
+    fn set_libraries(&mut self, libraries: &Libraries) -> Result<()> {
+        self.calls = Some(libraries::curium::Calls::new(libraries, &self.stream)?);
+        Ok(())
+    }
+
+    fn library_calls(&mut self, operation: Operation, count: u32) -> Result<Option<f64>> {
+        let calls = self.calls.as_mut().ok_or("there are no libraries")?;
+        let time = each(count, || calls.call(operation))?;
+        self.stream.synchronize()?;
+        Ok(Some(time))
     }
 }
 

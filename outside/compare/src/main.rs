@@ -9,6 +9,7 @@ mod c;
 mod cudarc;
 mod curium;
 mod cust;
+mod libraries;
 mod measure;
 mod subject;
 
@@ -17,6 +18,7 @@ use std::error::Error;
 use curium_driver::Device;
 use curium_memory::MemoryPool;
 
+use self::libraries::{Libraries, Operation};
 use self::measure::{Plan, Unit};
 use self::subject::{Copy, Source, Subject};
 
@@ -50,7 +52,8 @@ fn main() -> Result<()> {
     ];
     launches(&plan, &mut subjects)?;
     allocations(&plan, &mut subjects)?;
-    copies(&plan, &mut subjects)
+    copies(&plan, &mut subjects)?;
+    library_calls(&plan, &mut subjects)
 }
 
 fn launches(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
@@ -88,6 +91,28 @@ fn copies(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
         for (copy, id) in wanted {
             plan.compare(&id, Unit::Rate(bytes), subjects, |subject| subject.copy(copy))?;
         }
+    }
+    Ok(())
+}
+
+/// Measures operations of NVIDIA's libraries, if this machine has them.
+fn library_calls(plan: &Plan, subjects: &mut [Box<dyn Subject>]) -> Result<()> {
+    let wanted: Vec<_> = Operation::ALL.into_iter().filter(|(_, id)| plan.wants(id)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let libraries = match Libraries::load() {
+        Ok(libraries) => libraries,
+        Err(error) => {
+            println!("\nblas/…, rand/…: left out: {error}");
+            return Ok(());
+        }
+    };
+    subjects.iter_mut().try_for_each(|subject| subject.set_libraries(&libraries))?;
+    // An operation may be several kernels.
+    let count = plan.count.div_ceil(2);
+    for (operation, id) in wanted {
+        plan.compare(id, Unit::Nanoseconds, subjects, |subject| subject.library_calls(operation, count))?;
     }
     Ok(())
 }

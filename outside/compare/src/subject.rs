@@ -1,6 +1,7 @@
 //! The operations that every crate is measured with.
 
 use crate::Result;
+use crate::libraries::{Libraries, Operation};
 
 /// A crate, as its users call it.
 ///
@@ -23,6 +24,16 @@ pub(crate) trait Subject {
 
     /// One copy, waited for.
     fn copy(&mut self, copy: Copy) -> Result<Option<f64>>;
+
+    /// Creates handles and memory for calls of NVIDIA's libraries.
+    fn set_libraries(&mut self, _libraries: &Libraries) -> Result<()> {
+        Ok(())
+    }
+
+    /// Calls of an operation of NVIDIA's libraries, without their end.
+    fn library_calls(&mut self, _operation: Operation, _count: u32) -> Result<Option<f64>> {
+        Ok(None)
+    }
 }
 
 /// Where memory comes from.
