@@ -8,8 +8,9 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo;
 
-/// The counted programs: the same calls as in C and through Curium, allocations from memory that is kept, and collectives.
-const EXAMPLES: [&str; 3] = ["call_cost", "allocation_cost", "collective_cost"];
+/// The counted programs: the same calls as in C and through Curium, allocations from memory that is kept, collectives, and
+/// products.
+const EXAMPLES: [&str; 4] = ["call_cost", "allocation_cost", "collective_cost", "library_cost"];
 
 /// The number of calls. One-time costs become negligible in the division.
 const CALLS: u64 = 10_000;
@@ -79,6 +80,20 @@ const COSTS: &[Cost] = &[
         base: "c_groups",
         counted: "curium_groups",
         bound: 1_760,
+    },
+    Cost {
+        what: "product of cuBLAS, beyond C's",
+        example: EXAMPLES[3],
+        base: "c_gemms",
+        counted: "curium_gemms",
+        bound: 260,
+    },
+    Cost {
+        what: "product of cuBLASLt, beyond C's",
+        example: EXAMPLES[3],
+        base: "c_matmuls",
+        counted: "curium_matmuls",
+        bound: 940,
     },
 ];
 

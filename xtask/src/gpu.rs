@@ -23,7 +23,7 @@ const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 const BENCHES: &[&str] = &["open", "staging", "wake"];
 
 /// Examples whose instructions are counted. They take arguments, and run on a driver that does nothing.
-const COUNTED: &[&str] = &["allocation_cost", "call_cost", "collective_cost"];
+const COUNTED: &[&str] = &["allocation_cost", "call_cost", "collective_cost", "library_cost"];
 
 /// The programs share most of their code: a dictionary over several of them halves the archive.
 const COMPRESSION: &str = "--lzma2=preset=3,dict=192MiB";
