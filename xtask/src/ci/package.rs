@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn package_without_a_licence_is_named() {
+    fn package_without_a_license_is_named() {
         let packed = ["LICENSE-MIT", "README.md", "src/lib.rs"].map(str::to_owned);
         assert_eq!(lacking(&packed), ["the package lacks LICENSE-APACHE"]);
     }
