@@ -25,19 +25,36 @@ pub(crate) trait Carrying: Integer<Raw: InFile> {
 }
 
 pub(crate) fn run_extended<T: Carrying, const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    each_lane(unit, op, |[a, b, c]: [T; 3], carry| match KIND {
+        SUM => a.sum(b, carry),
+        DIFFERENCE => a.difference(b, carry),
+        LOW_PRODUCT => a.low_product(b).sum(c, carry),
+        _ => a.high_product(b).sum(c, carry),
+    })
+}
+
+/// Runs arithmetic of `.s32` that saturates. It has no low product.
+pub(crate) fn run_saturating<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    each_lane(unit, op, |numbers: [i32; 3], carry| {
+        let ([a, b, c], carry) = (numbers.map(i64::from), i64::from(carry));
+        let exact = match KIND {
+            SUM => a + b + carry,
+            DIFFERENCE => a - b - carry,
+            _ => ((a * b) >> 32) + c + carry,
+        };
+        (exact.clamp(i32::MIN.into(), i32::MAX.into()) as i32, false)
+    })
+}
+
+/// Computes a result and a carry for each lane from three numbers and the carry before.
+#[inline(always)]
+fn each_lane<T: Carrying>(unit: &mut Unit<'_>, op: &Op, compute: impl Fn([T; 3], bool) -> (T, bool)) -> Control {
     let before = if op.imm & READS == 0 { 0 } else { unit.frame.predicate(op.e) };
     let rows = [op.a, op.b, op.c].map(|row| *unit.frame.row::<T::Raw>(row));
     let mut result = [T::Raw::default(); LANES];
     let mut after = 0;
     for lane in 0..LANES {
-        let [a, b, c] = rows.map(|row| T::from_raw(row[lane]));
-        let carry = before & (1 << lane) != 0;
-        let (value, carry) = match KIND {
-            SUM => a.sum(b, carry),
-            DIFFERENCE => a.difference(b, carry),
-            LOW_PRODUCT => a.low_product(b).sum(c, carry),
-            _ => a.high_product(b).sum(c, carry),
-        };
+        let (value, carry) = compute(rows.map(|row| T::from_raw(row[lane])), before & (1 << lane) != 0);
         result[lane] = value.into_raw();
         after |= u32::from(carry) << lane;
     }

@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::extended::{Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended};
+use crate::exec::extended::{Carrying, DIFFERENCE, LOW_PRODUCT, READS, SUM, WRITES, run_extended, run_saturating};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Modifier, Opcode, ScalarType};
 
@@ -31,6 +31,9 @@ impl Lowerer<'_> {
             *row = self.source(source, scalar)?;
         }
         let run = match scalar {
+            ScalarType::S32 if instruction.has(Modifier::Saturate) => pick_saturating(kind),
+            ScalarType::U16 => pick::<u16>(kind),
+            ScalarType::S16 => pick::<i16>(kind),
             ScalarType::U32 => pick::<u32>(kind),
             ScalarType::S32 => pick::<i32>(kind),
             ScalarType::U64 => pick::<u64>(kind),
@@ -67,7 +70,15 @@ macro_rules! carrying {
     )*};
 }
 
-carrying!(u32 as u32, i32 as u32, u64 as u64, i64 as u64);
+carrying!(u16 as u16, i16 as u16, u32 as u32, i32 as u32, u64 as u64, i64 as u64);
+
+fn pick_saturating(kind: u8) -> Handler {
+    match kind {
+        SUM => run_saturating::<SUM>,
+        DIFFERENCE => run_saturating::<DIFFERENCE>,
+        _ => run_saturating::<HIGH_PRODUCT>,
+    }
+}
 
 fn pick<T: Carrying>(kind: u8) -> Handler {
     match kind {

@@ -38,6 +38,9 @@ fn products_carry_into_the_next_word() {
         ("add.cc.u32 $d, $a, $a; madc.hi.s32 $d, $a, $b, $c;", R, &[ONES32, 2, 7], 7),
         ("add.cc.u64 $d, $a, $b; addc.u64 $d, $a, $b;", D, &[u64::MAX, 1], 1),
         ("sub.cc.s64 $d, $a, $b; subc.s64 $d, $a, $b;", D, &[0, 1], u64::MAX - 1),
+        ("add.cc.u32 $d, $a, $a; addc.sat.s32 $d, $b, 0;", R, &[ONES32, 0x7fff_ffff], 0x7fff_ffff),
+        ("sub.cc.u32 $d, $b, $a; subc.sat.s32 $d, $c, 0;", R, &[1, 0, 0x8000_0000], 0x8000_0000),
+        ("add.cc.u32 $d, $a, $a; madc.hi.sat.s32 $d, $b, $b, $c;", R, &[ONES32, 0x4000_0000, 0x7000_0000], 0x7fff_ffff),
         ("mad.lo.cc.u64 $d, $a, $b, $c; madc.hi.u64 $d, $a, $b, $c;", D, &[u64::MAX, u64::MAX, u64::MAX], u64::MAX - 1),
     ]);
 }
