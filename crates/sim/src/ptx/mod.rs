@@ -37,7 +37,8 @@ pub(crate) use modifier::{
 
 pub(crate) use opcode::{Effect, Opcode, for_each_opcode};
 pub(crate) use operand::{
-    Address, Base, Call, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol, Tensor,
+    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol,
+    Tensor,
 };
 pub(crate) use scalar::{ScalarClass, ScalarType};
 pub(crate) use special::SpecialRegister;
@@ -47,8 +48,6 @@ pub(crate) use variable::{Constant, Variable};
 pub(crate) use ast::{Alias, Performance, Predicate, PrototypeId};
 #[cfg(test)]
 pub(crate) use modifier::Eviction;
-#[cfg(test)]
-pub(crate) use operand::CallSignature;
 
 /// The newest PTX ISA version that the front end reads.
 pub(crate) const MAX_VERSION: Version = Version { major: 9, minor: 5 };

@@ -8,7 +8,7 @@ use crate::exec::access::{load, store};
 use crate::exec::handler::select;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::{self, CallSite};
-use crate::ptx::{Callee, Instruction, Operand, RegisterId, Symbol};
+use crate::ptx::{Call, CallSignature, Callee, FunctionId, Instruction, Operand, Parameter, RegisterId, Symbol};
 
 impl Lowerer<'_> {
     /// `call`.
@@ -47,7 +47,7 @@ impl Lowerer<'_> {
                     registers.push((*register, offset));
                     offset
                 }
-                Operand::Sink => self.new_local(8, 8),
+                Operand::Sink => self.new_local(self.result_bytes(call, results.len()), 8),
                 _ => return Err(Refusal::operand("a .param variable or a register")),
             };
             results.push(offset);
@@ -59,6 +59,32 @@ impl Lowerer<'_> {
             self.register_from_frame(register, offset)?;
         }
         Ok(())
+    }
+
+    /// Returns the number of bytes of local memory that a result takes.
+    fn result_bytes(&self, call: &Call, index: usize) -> u64 {
+        let of = |id: FunctionId| {
+            let function = self.context.module.function(self.context.resolve_alias(id));
+            match function.returns[index] {
+                Parameter::Variable(id) => function.variables[id.0 as usize].size,
+                Parameter::Register(id) => {
+                    let register = &function.registers[id.0 as usize];
+                    u64::from(register.vector) * register.scalar.bytes().max(4)
+                }
+            }
+        };
+        let bytes = match call.callee {
+            Callee::Direct(id) => of(id),
+            Callee::Indirect(_, CallSignature::Targets(id)) => {
+                self.function.call_targets[id.0 as usize].functions.first().map_or(0, |id| of(*id))
+            }
+            // An element in a register takes at least 4 bytes.
+            Callee::Indirect(_, CallSignature::Prototype(id)) => {
+                let result = &self.function.prototypes[id.0 as usize].returns[index];
+                if result.is_register { result.size * 4 } else { result.size }
+            }
+        };
+        bytes.max(8)
     }
 
     pub(super) fn argument(&mut self, argument: &Operand) -> Lowered<u64> {

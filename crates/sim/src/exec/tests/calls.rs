@@ -169,3 +169,21 @@ fn a_bad_function_pointer_is_a_fault() {
     let fault = Bench::new(&body, 4096).launch(1, 1).expect_err("no function is there");
     assert_eq!(fault.kind, ReportKind::InvalidProgramCounter);
 }
+
+#[test]
+fn discarded_results_of_any_size_overwrite_no_other_values() {
+    let callee = ".func (.param .align 8 .b8 out[64]) many(.param .b32 x) { .reg .b64 %d<2>; mov.u64 %d1, -1;
+        st.param.b64 [out], %d1; st.param.b64 [out+8], %d1; st.param.b64 [out+56], %d1; ret; }
+        .func (.reg .v4 .b32 o, .reg .b32 p) both() { mov.v4.b32 o, {1, 2, 3, 4}; mov.u32 p, 5; ret; }
+        .func (.reg .b32 p, .reg .v4 .b32 o) swapped() { mov.v4.b32 o, {1, 2, 3, 4}; mov.u32 p, 6; ret; }\n";
+    let body = kernel(
+        "
+    call (_), many, (7);
+    call (_, %r2), both;
+    call (%r3, _), swapped;
+    add.u32 %r2, %r2, %r3;
+    st.global.u32 [%at4], %r2;",
+    );
+    let bench = Bench::new(&format!("{callee}{body}"), 4096);
+    assert_eq!(bench.results::<u32>(32), vec![11; 32]);
+}
