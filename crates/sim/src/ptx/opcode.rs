@@ -5,20 +5,20 @@ use std::fmt;
 /// The table of instructions: calls a macro with a row for each opcode, in the order of their spellings.
 ///
 /// A row has the variant of [`Opcode`], the spelling, and
-/// 1. the method of `validate::Context` that checks the form; `any_form` leaves the check to the lowering,
+/// 1. the method of `validate::Context` that checks the form; `row` has a table of forms, and `any_form` leaves the check to the lowering,
 /// 2. the method of `exec::lower`'s `Lowerer` that lowers it; `unsupported` refuses it by name,
 /// 3. the effect on the order of accesses by other threads ([`Effect`]),
 /// 4. the versions of the ISA and the architectures that its forms require, as `validate::since` reads them.
 macro_rules! for_each_opcode {
     ($callback:ident) => {
         $callback! {
-            Abs "abs" unary arithmetic none "6.5 sm_53: .f16 .f16x2";
+            Abs "abs" row arithmetic none "6.5 sm_53: .f16 .f16x2";
             Activemask "activemask" any_form warp_wide warp_sync "6.2 sm_30";
             Add "add" sum sum_with_carry none
                 "7.8 sm_90: .bf16 .bf16x2"
                 "8.0 sm_90: .s16x2 .u16x2"
                 "8.6 sm_100: .f32x2";
-            Addc "addc" any_form extended none;
+            Addc "addc" row extended none;
             Alloca "alloca" any_form stack none "7.3 sm_52";
             And "and" logic logic none;
             Applypriority "applypriority" any_form hint none "7.4 sm_80";
@@ -31,25 +31,25 @@ macro_rules! for_each_opcode {
                 "8.1 sm_90: .v2 .v4 .v8"
                 "8.3 sm_90: .b128";
             Bar "bar" barrier flow warp_sync "6.0 sm_30: .warp" "7.8: .cta";
-            Barrier "barrier" any_form flow warp_sync
+            Barrier "barrier" barrier flow warp_sync
                 "6.0 sm_30"
                 "7.8 sm_30: .cta"
                 "7.8 sm_90: .cluster"
                 "8.0 sm_90: .cluster.acquire .cluster.relaxed .cluster.release";
-            Bfe "bfe" any_form arithmetic none;
-            Bfi "bfi" any_form arithmetic none;
-            Bfind "bfind" any_form arithmetic none;
-            Bmsk "bmsk" any_form arithmetic none "7.6 sm_70";
+            Bfe "bfe" row arithmetic none;
+            Bfi "bfi" row arithmetic none;
+            Bfind "bfind" row arithmetic none;
+            Bmsk "bmsk" row arithmetic none "7.6 sm_70";
             Bra "bra" branch flow none;
-            Brev "brev" any_form arithmetic none;
+            Brev "brev" row arithmetic none;
             Brkpt "brkpt" any_form flow none;
             Brx "brx" any_form flow none;
             Call "call" call call none;
             Clusterlaunchcontrol "clusterlaunchcontrol" any_form control_launch fence "8.6 sm_100";
-            Clz "clz" any_form arithmetic none;
-            Cnot "cnot" any_form arithmetic none;
-            Copysign "copysign" any_form arithmetic none;
-            Cos "cos" any_form arithmetic none;
+            Clz "clz" row arithmetic none;
+            Cnot "cnot" row arithmetic none;
+            Copysign "copysign" row arithmetic none;
+            Cos "cos" row arithmetic none;
             Cp "cp" any_form copy_asynchronously fence
                 "7.0 sm_80: .async"
                 "7.8 sm_80: .async.shared::cta.mbarrier"
@@ -70,18 +70,18 @@ macro_rules! for_each_opcode {
                 "8.7 sm_100: .rs";
             Cvta "cvta" convert_address convert_address none "7.7 sm_70: .param" "7.8: .shared::cta";
             Discard "discard" any_form hint none "7.4 sm_80";
-            Div "div" quotient arithmetic none;
-            Dp2a "dp2a" any_form arithmetic none "5.0 sm_61";
-            Dp4a "dp4a" any_form arithmetic none "5.0 sm_61";
+            Div "div" row arithmetic none;
+            Dp2a "dp2a" row arithmetic none "5.0 sm_61";
+            Dp4a "dp4a" row arithmetic none "5.0 sm_61";
             Elect "elect" any_form elect warp_sync "8.0 sm_90";
-            Ex2 "ex2" function_of_one arithmetic none "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
+            Ex2 "ex2" row arithmetic none "7.0 sm_75: .f16 .f16x2" "7.8 sm_90: .bf16 .bf16x2";
             Exit "exit" any_form flow none;
             Fence "fence" any_form memory_fence fence
                 "6.0 sm_70"
                 "7.5 sm_70: .proxy"
                 "8.0 sm_90: .mbarrier_init .proxy.async";
             Fma "fma" fused arithmetic none "8.6 sm_100: .f32x2";
-            Fns "fns" any_form arithmetic none "6.0 sm_30";
+            Fns "fns" row arithmetic none "6.0 sm_30";
             Getctarank "getctarank" any_form map_address none "7.8 sm_90";
             Griddepcontrol "griddepcontrol" any_form hint none "7.8 sm_90";
             Isspacep "isspacep" any_form is_in_space none "7.7 sm_70: .param" "7.8: .shared::cta";
@@ -91,11 +91,11 @@ macro_rules! for_each_opcode {
                 "8.8 sm_100: .v4.b64 .v4.f64 .v4.s64 .v4.u64 .v8.b32 .v8.f32 .v8.s32 .v8.u32";
             Ldmatrix "ldmatrix" any_form move_small_matrices warp_sync "6.5 sm_75" "7.8: .shared::cta";
             Ldu "ldu" load load none;
-            Lg2 "lg2" any_form arithmetic none;
-            Lop3 "lop3" any_form table_logic none "8.2 sm_70: .and .or";
+            Lg2 "lg2" row arithmetic none;
+            Lop3 "lop3" row table_logic none "8.2 sm_70: .and .or";
             Mad "mad" product sum_with_carry none;
-            Mad24 "mad24" any_form arithmetic none;
-            Madc "madc" any_form extended none;
+            Mad24 "mad24" row arithmetic none;
+            Madc "madc" row extended none;
             Mapa "mapa" any_form map_address none "7.8 sm_90";
             Match "match" any_form warp_wide warp_sync "6.0 sm_70";
             Max "max" sum arithmetic none "7.0 sm_80: .f16 .f16x2" "8.0 sm_90: .relu.s16x2 .relu.s32 .s16x2 .u16x2";
@@ -121,18 +121,18 @@ macro_rules! for_each_opcode {
             Mov "mov" mov mov none;
             Movmatrix "movmatrix" any_form transpose_matrix warp_sync "7.8 sm_75";
             Mul "mul" product arithmetic none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Mul24 "mul24" any_form arithmetic none;
+            Mul24 "mul24" row arithmetic none;
             Multimem "multimem" any_form unsupported fence "8.1 sm_90";
             Nanosleep "nanosleep" any_form hint none "6.2 sm_70";
-            Neg "neg" unary arithmetic none "6.0 sm_53: .f16 .f16x2";
-            Not "not" unary logic none;
+            Neg "neg" row arithmetic none "6.0 sm_53: .f16 .f16x2";
+            Not "not" row logic none;
             Or "or" logic logic none;
             Pmevent "pmevent" any_form hint none;
-            Popc "popc" any_form arithmetic none;
+            Popc "popc" row arithmetic none;
             Prefetch "prefetch" any_form hint none "7.4 sm_80: .L2::evict_last" "8.0 sm_90: .tensormap";
             Prefetchu "prefetchu" any_form hint none;
-            Prmt "prmt" any_form arithmetic none;
-            Rcp "rcp" function_of_one arithmetic none;
+            Prmt "prmt" row arithmetic none;
+            Rcp "rcp" row arithmetic none;
             Red "red" reduction any_reduction fence
                 "5.0 sm_60: .add.f64 .cta .gpu .sys"
                 "6.2 sm_60: .add.f16x2"
@@ -142,23 +142,23 @@ macro_rules! for_each_opcode {
                 "8.1 sm_90: .async .v2 .v4 .v8"
                 "8.7 sm_100: .async.gpu .async.sys";
             Redux "redux" any_form warp_wide warp_sync "7.0 sm_80" "8.6 sm_100a: .f32";
-            Rem "rem" any_form arithmetic none;
+            Rem "rem" row arithmetic none;
             Ret "ret" nothing flow none;
-            Rsqrt "rsqrt" any_form arithmetic none;
-            Sad "sad" any_form arithmetic none;
+            Rsqrt "rsqrt" row arithmetic none;
+            Sad "sad" row arithmetic none;
             Selp "selp" select select none;
-            Set "set" any_form set none
+            Set "set" set set none
                 "6.5 sm_53: .s16.f16 .s32.f16 .s32.f16x2 .u16.f16 .u32.f16 .u32.f16x2"
                 "7.8 sm_90: .bf16 .bf16x2";
             Setmaxnreg "setmaxnreg" any_form hint none "8.0 sm_90";
             Setp "setp" compare set_predicate none "7.8 sm_90: .bf16 .bf16x2";
-            Shf "shf" any_form arithmetic none;
+            Shf "shf" row arithmetic none;
             Shfl "shfl" shuffle warp_wide warp_sync "6.0 sm_30: .sync";
             Shl "shl" shift arithmetic none;
             Shr "shr" shift arithmetic none;
-            Sin "sin" any_form arithmetic none;
-            Slct "slct" any_form select_by_sign none;
-            Sqrt "sqrt" function_of_one arithmetic none;
+            Sin "sin" row arithmetic none;
+            Slct "slct" row select_by_sign none;
+            Sqrt "sqrt" row arithmetic none;
             St "st" store any_store none
                 "7.8: .shared::cta"
                 "8.1 sm_90: .async"
@@ -169,16 +169,16 @@ macro_rules! for_each_opcode {
             Stacksave "stacksave" any_form stack none "7.3 sm_52";
             Stmatrix "stmatrix" any_form move_small_matrices warp_sync "7.8: .shared::cta" "7.8 sm_90";
             Sub "sub" sum sum_with_carry none "7.8 sm_90: .bf16 .bf16x2" "8.6 sm_100: .f32x2";
-            Subc "subc" any_form extended none;
+            Subc "subc" row extended none;
             Suld "suld" any_form load_surface none;
             Suq "suq" any_form query_image none;
             Sured "sured" any_form reduce_surface none;
             Sust "sust" any_form store_surface none;
-            Szext "szext" any_form arithmetic none "7.6 sm_70";
-            Tanh "tanh" any_form arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
+            Szext "szext" row arithmetic none "7.6 sm_70";
+            Tanh "tanh" row arithmetic none "7.0 sm_75" "7.8 sm_90: .bf16 .bf16x2";
             Tcgen05 "tcgen05" any_form unsupported none "8.6 sm_100";
             Tensormap "tensormap" any_form replace_in_tensor_map none "8.3 sm_90";
-            Testp "testp" any_form test_property none;
+            Testp "testp" row test_property none;
             Tex "tex" any_form texture none "7.1 sm_60: |p";
             Tld4 "tld4" any_form gather_texture none "7.1 sm_60: |p";
             Trap "trap" any_form flow none;

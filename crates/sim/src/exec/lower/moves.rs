@@ -99,7 +99,12 @@ impl Lowerer<'_> {
         let mut rows = Vec::new();
         let part_type = part_type(instruction, scalar, parts.len())?;
         for part in parts {
-            rows.push(self.source(part, part_type)?);
+            rows.push(match part {
+                // The bits of a sink are undefined.
+                Operand::Sink => self.word(0),
+                Operand::Double(_) if part_type.bits() == 32 => self.source(part, ScalarType::F32)?,
+                _ => self.source(part, part_type)?,
+            });
         }
         match (scalar.bits(), &rows[..]) {
             (64, &[low, high]) => {

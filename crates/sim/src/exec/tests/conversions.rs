@@ -1,6 +1,6 @@
 //! Conversions to and from the formats that only conversions use.
 
-use super::arithmetic::{F, H, NAN32, R, check};
+use super::arithmetic::{H, NAN32, R, check};
 
 const HF: (char, char) = ('h', 'f');
 const RH: (char, char) = ('r', 'h');
@@ -13,14 +13,14 @@ fn bits(value: f32) -> u64 {
 #[test]
 fn tf32_keeps_ten_bits_of_the_fraction() {
     check(&[
-        ("cvt.rna.tf32.f32 $d, $a;", F, &[0x3f80_1000], 0x3f80_2000),
-        ("cvt.rn.tf32.f32 $d, $a;", F, &[0x3f80_1000], 0x3f80_0000),
-        ("cvt.rn.tf32.f32 $d, $a;", F, &[0x3f80_3000], 0x3f80_4000),
-        ("cvt.rz.tf32.f32 $d, $a;", F, &[0xbf80_1fff], 0xbf80_0000),
-        ("cvt.rn.relu.tf32.f32 $d, $a;", F, &[0xbf80_1fff], 0),
-        ("cvt.rna.tf32.f32 $d, $a;", F, &[0xffc0_1fff], 0xffc0_0000),
-        ("cvt.rna.tf32.f32 $d, $a;", F, &[0x7f7f_ffff], 0x7f80_0000),
-        ("cvt.rna.tf32.f32 $d, $a;", F, &[0xff80_0000], 0xff80_0000),
+        ("cvt.rna.tf32.f32 $d, $a;", R, &[0x3f80_1000], 0x3f80_2000),
+        ("cvt.rn.tf32.f32 $d, $a;", R, &[0x3f80_1000], 0x3f80_0000),
+        ("cvt.rn.tf32.f32 $d, $a;", R, &[0x3f80_3000], 0x3f80_4000),
+        ("cvt.rz.tf32.f32 $d, $a;", R, &[0xbf80_1fff], 0xbf80_0000),
+        ("cvt.rn.relu.tf32.f32 $d, $a;", R, &[0xbf80_1fff], 0),
+        ("cvt.rna.tf32.f32 $d, $a;", R, &[0xffc0_1fff], 0xffc0_0000),
+        ("cvt.rna.tf32.f32 $d, $a;", R, &[0x7f7f_ffff], 0x7f80_0000),
+        ("cvt.rna.tf32.f32 $d, $a;", R, &[0xff80_0000], 0xff80_0000),
     ]);
 }
 

@@ -13,6 +13,9 @@ use crate::ptx::variable::{PointerAttribute, Variable};
 /// The maximum number of dimensions of an array.
 const MAX_DIMENSIONS: usize = 16;
 
+/// The maximum number of bytes of a vector.
+const MAX_VECTOR: u64 = 16;
+
 /// The part of a declaration before the names.
 #[derive(Clone, Copy)]
 pub(super) struct Prefix {
@@ -80,7 +83,7 @@ impl<'a> Parser<'a> {
                 "align" => prefix.align = Some(self.alignment()?),
                 "attribute" => prefix.is_managed |= self.attributes()?,
                 "ptr" => prefix.pointer = Some(self.pointer()?),
-                "v2" | "v4" | "v8" => {
+                "v2" | "v4" => {
                     prefix.vector = token.text.as_bytes()[1] - b'0';
                     self.advance();
                 }
@@ -90,6 +93,9 @@ impl<'a> Parser<'a> {
             }
         }
         prefix.scalar = scalar.ok_or_else(|| self.unexpected("a type such as '.u32'"))?;
+        if prefix.element() > MAX_VECTOR {
+            return Err(self.unexpected("a vector of at most 128 bits"));
+        }
         Ok(prefix)
     }
 
@@ -166,6 +172,10 @@ impl<'a> Parser<'a> {
     pub(super) fn variable(&mut self, space: Space, linkage: Linkage, prefix: &Prefix) -> Result<Variable, Error> {
         let token = self.word("the name of a variable")?;
         let mut dimensions = self.dimensions()?;
+        let is_packed = prefix.vector > 1 || prefix.scalar == ScalarType::F16x2;
+        if space == Space::Param && is_packed && dimensions.extents.is_empty() {
+            return Err(self.unexpected("the extent of an array, which a parameter of vectors is"));
+        }
         let name = self.intern(token.text);
         let mut variable = Variable {
             name,

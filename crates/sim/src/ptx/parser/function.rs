@@ -130,8 +130,8 @@ impl Parser<'_> {
         }
         let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
-        if self.function.kind == FunctionKind::Device && (prefix.vector > 1 || prefix.pointer.is_some()) {
-            return Err(Self::unexpected_at(&token, "a parameter without a vector type and '.ptr'"));
+        if self.function.kind == FunctionKind::Device && prefix.pointer.is_some() {
+            return Err(Self::unexpected_at(&token, "a parameter without '.ptr'"));
         }
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
         types.push(PrototypeParameter {

@@ -129,16 +129,23 @@ impl<'a> Parser<'a> {
 
     /// Parses the `+offset` or `[index]` after a variable or function.
     fn symbol(&mut self, symbol: Symbol) -> Result<Operand, Error> {
+        let variable = match symbol {
+            Symbol::Global(id) => Some(self.module.variable(id)),
+            Symbol::Local(id) => Some(&self.function.variables[id.0 as usize]),
+            Symbol::Function(_) => None,
+        };
+        let element = variable.filter(|variable| !variable.dimensions.is_empty()).map(element_size);
+        let token = self.peek();
         if !self.accept("[") {
-            return Ok(Operand::Symbol(symbol, self.offset()?));
+            let offset = self.offset()?;
+            if offset != 0 && matches!(symbol, Symbol::Function(_)) {
+                return Err(Self::unexpected_at(&token, "the name of a function alone"));
+            }
+            return Ok(Operand::Symbol(symbol, offset));
         }
+        let element = element.ok_or_else(|| Self::unexpected_at(&token, "an array before the index"))?;
         let index = self.constant_offset()?;
         self.expect("]")?;
-        let element = match symbol {
-            Symbol::Global(id) => element_size(self.module.variable(id)),
-            Symbol::Local(id) => element_size(&self.function.variables[id.0 as usize]),
-            Symbol::Function(_) => 1,
-        };
         Ok(Operand::Symbol(symbol, index.wrapping_mul(element)))
     }
 

@@ -9,6 +9,7 @@ mod header;
 mod instructions;
 mod mutation;
 mod names;
+mod rows;
 mod since;
 mod validation;
 mod variables;

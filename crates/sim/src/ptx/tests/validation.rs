@@ -115,9 +115,13 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
         ("mul.wide.s32 %r1, %r1, 4;", 14, "a 64-bit register for .s64, found '%r1' of type .b32"),
         ("mul.wide.u64 %d1, %d1, 4;", 1, "a type of 16 or 32 bits with '.wide', found 'mul'"),
         ("fma.f32 %f1, %f1, %f1, %f1;", 1, "a rounding such as '.rn', found 'fma'"),
-        ("div.f32 %f1, %f1, %f1;", 1, "a rounding such as '.rn', '.approx' or '.full', found 'div'"),
-        ("ex2.f32 %f1, %f1;", 1, "'.approx', found 'ex2'"),
-        ("sqrt.f64 %e1, %e1;", 1, "a rounding such as '.rn', or '.approx', found 'sqrt'"),
+        (
+            "div.f32 %f1, %f1, %f1;",
+            1,
+            "'div.approx{.ftz}.f32' or 'div.full{.ftz}.f32' or 'div.rnd{.ftz}.f32', found 'div'",
+        ),
+        ("ex2.f32 %f1, %f1;", 1, "'ex2.approx{.ftz}.f32', found 'ex2'"),
+        ("sqrt.f64 %e1, %e1;", 1, "'sqrt.rnd.f64', found 'sqrt'"),
         (
             "shl.b64 %d1, %d1, %d2;",
             19,
@@ -162,5 +166,5 @@ fn invalid_forms_are_refused_with_the_expected_ones() {
 
 #[test]
 fn uncommon_opcodes_are_accepted_in_any_form() {
-    body("lop3.b32 %r1;");
+    body("vadd.u32.u32.u32 %r1;");
 }

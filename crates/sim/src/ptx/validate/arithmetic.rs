@@ -18,6 +18,7 @@ impl Context<'_> {
         } else {
             self.suffixes(scalar)?;
         }
+        self.integer_suffixes(scalar)?;
         if let Some(narrow) = self.instruction.types().nth(1) {
             self.count(3..=3)?;
             self.destination(0, scalar, Width::Exact)?;
@@ -47,6 +48,7 @@ impl Context<'_> {
         let Some(half) = half else {
             return Err(self.lacks("'.lo', '.hi' or '.wide' with an integer type"));
         };
+        self.integer_suffixes(scalar)?;
         if half != Modifier::Wide {
             return self.uniform(scalar, sources..=sources);
         }
@@ -62,6 +64,26 @@ impl Context<'_> {
         self.source(1, scalar, Width::Exact)?;
         self.source(2, scalar, Width::Exact)?;
         if is_mad { self.source(3, wide, Width::Exact) } else { Ok(()) }
+    }
+
+    /// Checks that a sum or product of integers has a carry only with 32 and 64 bits, and saturates only as `.s32`.
+    fn integer_suffixes(&self, scalar: ScalarType) -> Result<(), Error> {
+        if scalar.class() == ScalarClass::Float {
+            return Ok(());
+        }
+        let opcode = self.instruction.opcode;
+        let is_sum = matches!(opcode, Opcode::Add | Opcode::Sub);
+        let is_mad = opcode == Opcode::Mad && !self.has(Modifier::Wide);
+        let (carries, saturates) = (self.has(Modifier::Carry), self.has(Modifier::Saturate));
+        let is_wide_enough =
+            matches!(scalar.bits(), 32 | 64) && !matches!(scalar, ScalarType::U16x2 | ScalarType::S16x2);
+        if carries && !((is_sum || is_mad) && is_wide_enough && !saturates) {
+            return Err(self.lacks(format!("no '.cc' here with .{}", scalar.name())));
+        }
+        if saturates && !(scalar == ScalarType::S32 && (is_sum || is_mad && self.has(Modifier::Hi))) {
+            return Err(self.lacks(format!("no '.sat' here with .{}", scalar.name())));
+        }
+        Ok(())
     }
 
     /// `fma`. A second type is that of the narrower factors.
@@ -129,49 +151,6 @@ impl Context<'_> {
         }
     }
 
-    /// `div`
-    pub(super) fn quotient(&self) -> Result<(), Error> {
-        let scalar = self.scalar(sets::PRODUCTS)?;
-        let approximate = self.has(Modifier::Approximate) || self.has(Modifier::FullRange);
-        if scalar == ScalarType::F32 && !approximate && !self.has_rounding() {
-            return Err(self.lacks("a rounding such as '.rn', '.approx' or '.full'"));
-        }
-        if scalar == ScalarType::F64 && !self.has_rounding() {
-            return Err(self.lacks("a rounding such as '.rn'"));
-        }
-        self.uniform(scalar, 2..=2)
-    }
-
-    /// `neg`, `abs`, `not`
-    pub(super) fn unary(&self) -> Result<(), Error> {
-        let allowed = if self.instruction.opcode == Opcode::Not { sets::LOGIC } else { sets::SIGNED };
-        let scalar = self.scalar(allowed)?;
-        self.flushes_no_double(scalar)?;
-        self.uniform(scalar, 1..=1)
-    }
-
-    /// Numbers of 64 bits are flushed to zero by `rcp.approx` only.
-    fn flushes_no_double(&self, scalar: ScalarType) -> Result<(), Error> {
-        let is_flushed = scalar == ScalarType::F64 && self.has(Modifier::FlushToZero);
-        if is_flushed && !self.has(Modifier::Approximate) { Err(self.lacks("no '.ftz' with .f64")) } else { Ok(()) }
-    }
-
-    /// `ex2`, `sqrt`, `rcp`
-    pub(super) fn function_of_one(&self) -> Result<(), Error> {
-        let is_exponent = self.instruction.opcode == Opcode::Ex2;
-        let scalar = self.scalar(if is_exponent { sets::EXPONENTS } else { sets::ROOTS })?;
-        self.flushes_no_double(scalar)?;
-        if !self.has(Modifier::Approximate) {
-            if is_exponent {
-                return Err(self.lacks("'.approx'"));
-            }
-            if !self.has_rounding() {
-                return Err(self.lacks("a rounding such as '.rn', or '.approx'"));
-            }
-        }
-        self.uniform(scalar, 1..=1)
-    }
-
     /// `and`, `or`, `xor`
     pub(super) fn logic(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::LOGIC)?;
@@ -192,13 +171,13 @@ impl Context<'_> {
     pub(super) fn compare(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::COMPARED)?;
         self.comparison(scalar)?;
-        let combines =
-            self.instruction.modifiers.iter().any(|modifier| {
-                matches!(modifier, Modifier::Operation(Operation::And | Operation::Or | Operation::Xor))
-            });
+        let combines = self.combines();
         let count = if combines { 4 } else { 3 };
         self.count(count..=count)?;
         match self.operand(0) {
+            Operand::Pair(..) if matches!(scalar, ScalarType::F16 | ScalarType::Bf16) => {
+                return Err(self.wrong(0, format!("one predicate register with .{}", scalar.name())));
+            }
             Operand::Pair(first, second) => {
                 let is_predicate = |id| self.register(id) == ScalarType::Pred;
                 if !first.iter().chain(second).all(|id| is_predicate(*id)) {
@@ -212,9 +191,48 @@ impl Context<'_> {
         if combines { self.source(3, ScalarType::Pred, Width::Exact) } else { Ok(()) }
     }
 
+    /// `set`. A comparison of packed numbers has a packed result, or a mask of 32 bits.
+    pub(super) fn set(&self) -> Result<(), Error> {
+        use ScalarType as S;
+        let to = self.scalar(sets::SET)?;
+        let from = self.member(self.instruction.types().nth(1), sets::COMPARED)?;
+        let is_mask = matches!(to, S::U32 | S::S32);
+        let exists = match from {
+            S::F16x2 | S::Bf16x2 => is_mask || to == from,
+            S::F16 => matches!(to.bits(), 16) || is_mask,
+            S::Bf16 => matches!(to.bits(), 16) && to != S::F16 || is_mask,
+            _ => is_mask || matches!(to, S::F16 | S::Bf16 | S::F32),
+        };
+        let flushes = self.has(Modifier::FlushToZero);
+        if !exists || flushes && to == S::Bf16 {
+            return Err(self.lacks(format!(
+                "an existing comparison, not of .{} with a result in .{}",
+                from.name(),
+                to.name()
+            )));
+        }
+        self.comparison(from)?;
+        let count = if self.combines() { 4 } else { 3 };
+        self.count(count..=count)?;
+        self.destination(0, to, Width::Exact)?;
+        self.source(1, from, Width::Exact)?;
+        self.source(2, from, Width::Exact)?;
+        if count == 4 { self.source(3, S::Pred, Width::Exact) } else { Ok(()) }
+    }
+
+    /// Returns `true` if a comparison is combined with a predicate.
+    fn combines(&self) -> bool {
+        let is_logic =
+            |it: &Modifier| matches!(it, Modifier::Operation(Operation::And | Operation::Or | Operation::Xor));
+        self.instruction.modifiers.iter().any(is_logic)
+    }
+
     /// Checks that the instruction has a comparison, and that it suits the type.
     fn comparison(&self, scalar: ScalarType) -> Result<(), Error> {
         use Compare as C;
+        if self.has(Modifier::FlushToZero) && !matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32) {
+            return Err(self.lacks(format!("no '.ftz' with .{}", scalar.name())));
+        }
         let comparison = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Compare(compare) => Some(*compare),
             _ => None,

@@ -4,9 +4,14 @@ use super::{Context, Signature, Width, fits};
 use crate::ptx::ast::PrototypeParameter;
 use crate::ptx::error::Error;
 use crate::ptx::keyword::Keyword;
-use crate::ptx::modifier::{Modifier, Operation, Space};
+use crate::ptx::modifier::{Modifier, Operation, Scope, Space};
 use crate::ptx::operand::{Call, CallSignature, Callee, Operand, Symbol};
 use crate::ptx::scalar::{ScalarClass, ScalarType};
+
+/// The number of barriers of a block.
+const BARRIERS: u64 = 16;
+/// The number of threads of a warp.
+const WARP: u64 = 32;
 
 impl Context<'_> {
     /// `bra`
@@ -18,9 +23,12 @@ impl Context<'_> {
         }
     }
 
-    /// `bar`
+    /// `bar` and `barrier`
     pub(super) fn barrier(&self) -> Result<(), Error> {
         let has = |keyword| self.has(Modifier::Keyword(keyword));
+        if self.has(Modifier::Scope(Scope::Cluster)) {
+            return self.row();
+        }
         if has(Keyword::Warp) {
             self.count(1..=1)?;
             return self.source(0, ScalarType::B32, Width::Exact);
@@ -36,7 +44,26 @@ impl Context<'_> {
             return Err(self.lacks("'.sync', '.arrive', '.red' or '.warp.sync'"));
         };
         self.count(least..=2)?;
-        (0..self.spans.len()).try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))
+        self.barrier_and_threads(0, self.spans.len())
+    }
+
+    /// Checks the number of a barrier, and the number of its threads if there is one.
+    fn barrier_and_threads(&self, from: usize, to: usize) -> Result<(), Error> {
+        (from..to).try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))?;
+        if let Operand::Integer(barrier) = self.operand(from)
+            && barrier.bits >= BARRIERS
+        {
+            return Err(self.wrong(from, format!("a barrier below {BARRIERS}")));
+        }
+        if from + 1 < to
+            && let Operand::Integer(threads) = self.operand(from + 1)
+        {
+            let arrives = self.has(Modifier::Keyword(Keyword::Arrive));
+            if !threads.bits.is_multiple_of(WARP) || arrives && threads.bits == 0 {
+                return Err(self.wrong(from + 1, format!("a multiple of {WARP} threads")));
+            }
+        }
+        Ok(())
     }
 
     fn barrier_reduction(&self) -> Result<(), Error> {
@@ -45,7 +72,7 @@ impl Context<'_> {
         self.count(3..=4)?;
         self.destination(0, scalar, Width::Exact)?;
         let last = self.spans.len() - 1;
-        (1..last).try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))?;
+        self.barrier_and_threads(1, last)?;
         self.source(last, ScalarType::Pred, Width::Exact)
     }
 
@@ -93,6 +120,15 @@ impl Context<'_> {
             return Err(error(format!("{} {what}{plural}", wanted.len()), format!("{}", given.len())));
         }
         for (index, (operand, parameter)) in given.iter().zip(wanted).enumerate() {
+            if !is_passed(parameter) {
+                return Err(error(
+                    format!("{what} {} of another type than .{}", index + 1, parameter.scalar.name()),
+                    "'call'".into(),
+                ));
+            }
+            if *operand == Operand::Sink && what == "argument" {
+                return Err(error(format!("a value as argument {}", index + 1), self.describe(operand)));
+            }
             if !self.argument_fits(operand, parameter) {
                 let expected = format!("{what} {} of {} bytes", index + 1, parameter.size);
                 return Err(error(expected, self.describe_argument(operand)));
@@ -107,7 +143,7 @@ impl Context<'_> {
                 let variable = &self.function.variables[id.0 as usize];
                 // The caller determines the size of an unsized parameter.
                 let is_alike = || {
-                    let types = fits(variable.scalar, parameter.scalar, Width::Exact);
+                    let types = is_passed_as(variable.scalar, parameter.scalar);
                     types && variable.size == parameter.size && variable.align == parameter.align
                 };
                 variable.space == Space::Param && (parameter.size == 0 || is_alike())
@@ -116,7 +152,7 @@ impl Context<'_> {
                 let register = &self.function.registers[id.0 as usize];
                 let size = register.scalar.bytes() * u64::from(register.vector);
                 // Only the size of a vector is compared.
-                let is_alike = register.vector > 1 || fits(register.scalar, parameter.scalar, Width::Exact);
+                let is_alike = register.vector > 1 || is_passed_as(register.scalar, parameter.scalar);
                 is_alike && size == parameter.size
             }
             Operand::Sink => true,
@@ -124,7 +160,8 @@ impl Context<'_> {
                 !matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Predicate) && parameter.size <= 8
             }
             Operand::Single(_) | Operand::Double(_) => {
-                matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Bits) && parameter.size <= 8
+                let is_number = matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Bits);
+                is_number && parameter.scalar != ScalarType::F16x2 && parameter.size <= 8
             }
             _ => false,
         }
@@ -140,4 +177,18 @@ impl Context<'_> {
             _ => self.describe(operand),
         }
     }
+}
+
+/// Returns `true` if a parameter takes a value of a type of the same size. Floating-point formats are not compared.
+fn is_passed_as(given: ScalarType, wanted: ScalarType) -> bool {
+    fits(given, wanted, Width::Exact) || given.class() == wanted.class()
+}
+
+/// Returns `true` if calls pass values of this type. Predicates and typed integers of 8 and 16 bits are not passed, whether in registers or
+/// in memory; untyped bits are.
+fn is_passed(parameter: &PrototypeParameter) -> bool {
+    let is_typed =
+        matches!(parameter.scalar.class(), ScalarClass::Signed | ScalarClass::Unsigned | ScalarClass::Predicate);
+    let is_scalar = parameter.size == parameter.scalar.bytes();
+    !(is_typed && is_scalar && parameter.scalar.bits() < 32)
 }

@@ -1,6 +1,6 @@
 //! Moves, conversions and shuffles.
 
-use super::{Context, Width, sets};
+use super::{Context, Width, fits, sets};
 use crate::ptx::error::Error;
 use crate::ptx::keyword::Keyword;
 use crate::ptx::modifier::{Modifier, Space};
@@ -22,25 +22,30 @@ impl Context<'_> {
         match (self.operand(0), self.operand(1)) {
             (Operand::Vector(_), _) => {
                 self.pack(0, scalar)?;
-                self.source(1, scalar, Width::Exact)
+                self.moved_source(scalar)
             }
             (_, Operand::Vector(_)) => {
                 self.destination(0, scalar, Width::Exact)?;
                 self.pack(1, scalar)
             }
-            (_, source) => {
+            _ => {
                 self.destination(0, scalar, Width::Exact)?;
-                match source {
-                    Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
-                    Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
-                    Operand::Special(register) => {
-                        let expected = format!("a special register of the width of .{}", scalar.name());
-                        let found = format!("one of {} bits", register.bits());
-                        Err(Error::syntax(self.spans[1], expected, found))
-                    }
-                    _ => self.source(1, scalar, Width::Exact),
-                }
+                self.moved_source(scalar)
             }
+        }
+    }
+
+    /// Checks the source of a move, which is not a vector.
+    fn moved_source(&self, scalar: ScalarType) -> Result<(), Error> {
+        match self.operand(1) {
+            Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
+            Operand::Symbol(symbol, 0) if self.address_fits(*symbol, scalar) => Ok(()),
+            Operand::Special(register) => {
+                let expected = format!("a special register of the width of .{}", scalar.name());
+                let found = format!("one of {} bits", register.bits());
+                Err(Error::syntax(self.spans[1], expected, found))
+            }
+            _ => self.source(1, scalar, Width::Exact),
         }
     }
 
@@ -71,31 +76,39 @@ impl Context<'_> {
             return Err(self.wrong(index, expected()));
         };
         let count = u32::try_from(elements.len()).unwrap_or(u32::MAX);
+        let is_source = index > 0;
+        let registers: Vec<ScalarType> = elements
+            .iter()
+            .filter_map(|element| match element {
+                Operand::Register(id) | Operand::Element(id, _) => Some(self.register(*id)),
+                _ => None,
+            })
+            .collect();
+        // Typed integers and floating-point numbers are not packed together.
+        let are_alike = registers.iter().all(|a| registers.iter().all(|b| fits(*a, *b, Width::Exact)));
+        let part = registers.first().copied();
         let fits = matches!(count, 2 | 4)
             && scalar.class() == ScalarClass::Bits
+            && are_alike
+            && part.is_none_or(|part| part != ScalarType::Pred && part.bits() * count == scalar.bits())
             && elements.iter().all(|element| match element {
-                Operand::Register(id) => {
-                    self.register(*id) != ScalarType::Pred && self.register(*id).bits() * count == scalar.bits()
-                }
-                Operand::Element(id, _) => self.register(*id).bits() * count == scalar.bits(),
-                Operand::Integer(_) => index > 0,
-                Operand::Single(_) => index > 0 && count * 32 == scalar.bits(),
-                Operand::Double(_) => index > 0 && count * 64 == scalar.bits(),
-                Operand::Sink => index == 0,
+                Operand::Register(_) | Operand::Element(..) => true,
+                Operand::Special(register) => is_source && register.bits() * count == scalar.bits(),
+                Operand::Integer(_) => is_source,
+                Operand::Single(_) => is_source && count * 32 == scalar.bits(),
+                Operand::Double(_) => is_source && (count * 64 == scalar.bits() || part == Some(ScalarType::F32)),
+                // A source of 32 bits may have parts that are undefined.
+                Operand::Sink => part.is_some() && (!is_source || scalar.bits() == 32),
                 _ => false,
             });
         if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
     }
 
-    /// Returns `true` if an address fits the type: 64 bits, or 32 for the small spaces.
+    /// Returns `true` if an address fits the type: 64 bits, or 32 for functions and the small spaces. 16 bits are the low ones of any
+    /// address.
     fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
-        let space = match symbol {
-            Symbol::Global(id) => self.module.variable(id).space,
-            Symbol::Local(id) => self.function.variables[id.0 as usize].space,
-            Symbol::Function(_) => Space::Global,
-        };
-        let small = matches!(space, Space::Shared | Space::Local | Space::Param | Space::Const);
-        scalar.is_integer_like() && (scalar.bits() == 64 || small && scalar.bits() == 32)
+        let is_small = self.space_of(symbol) != Some(Space::Global);
+        scalar.is_integer_like() && (matches!(scalar.bits(), 16 | 64) || is_small && scalar.bits() == 32)
     }
 
     /// `cvta`
@@ -107,7 +120,10 @@ impl Context<'_> {
         self.count(2..=2)?;
         self.destination(0, scalar, Width::Exact)?;
         match self.operand(1) {
-            Operand::Symbol(..) if !self.has(Modifier::Keyword(Keyword::To)) => Ok(()),
+            Operand::Symbol(symbol, _) if !self.has(Modifier::Keyword(Keyword::To)) => {
+                self.space_of_address(1, *symbol)
+            }
+            Operand::Symbol(Symbol::Function(_), 0) => Ok(()),
             _ => self.source(1, scalar, Width::Exact),
         }
     }

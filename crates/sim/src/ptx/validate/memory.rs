@@ -4,7 +4,7 @@ use super::{Context, Width, sets};
 use crate::ptx::error::Error;
 use crate::ptx::keyword::Keyword;
 use crate::ptx::modifier::{Modifier, Operation, Space};
-use crate::ptx::operand::{Address, Base, Operand};
+use crate::ptx::operand::{Address, Base, Operand, Symbol};
 use crate::ptx::scalar::{ScalarClass, ScalarType};
 
 impl Context<'_> {
@@ -156,8 +156,10 @@ impl Context<'_> {
         let Operand::Address(Address { base, .. }) = self.operand(index) else {
             return Err(self.wrong(index, "an address in brackets"));
         };
-        let Base::Register(id) = base else {
-            return Ok(());
+        let id = match base {
+            Base::Register(id) => id,
+            Base::Symbol(symbol) => return self.space_of_address(index, *symbol),
+            Base::Absolute => return Ok(()),
         };
         let register = self.register(*id);
         let is_small = self.instruction.modifiers.iter().any(|modifier| {
@@ -173,6 +175,38 @@ impl Context<'_> {
         let widths = if is_small { "32 or 64" } else { "64" };
         let found = self.describe(&Operand::Register(*id));
         Err(Error::syntax(self.spans[index], format!("an address in a register of {widths} bits"), found))
+    }
+
+    /// Checks that a variable lies in the space that the instruction names. Without a space, it is one with generic addresses.
+    pub(super) fn space_of_address(&self, index: usize, symbol: Symbol) -> Result<(), Error> {
+        use Space as S;
+        let wanted = self.space();
+        let fits = match self.space_of(symbol) {
+            None => false,
+            Some(S::Shared) => {
+                matches!(wanted, None | Some(S::Shared | S::SharedCta | S::SharedCluster))
+            }
+            Some(S::Param) => matches!(wanted, Some(S::Param | S::ParamEntry | S::ParamFunction)),
+            Some(S::Const) => wanted == Some(S::Const),
+            space => wanted.is_none() || wanted == space,
+        };
+        if fits {
+            return Ok(());
+        }
+        let expected = match wanted {
+            Some(space) => format!("a variable in '.{}'", space.name()),
+            None => "a variable in '.global', '.shared' or '.local'".into(),
+        };
+        Err(self.wrong(index, expected))
+    }
+
+    /// Returns the state space of a variable, or `None` for a function.
+    pub(super) fn space_of(&self, symbol: Symbol) -> Option<Space> {
+        match symbol {
+            Symbol::Global(id) => Some(self.module.variable(id).space),
+            Symbol::Local(id) => Some(self.function.variables[id.0 as usize].space),
+            Symbol::Function(_) => None,
+        }
     }
 
     /// Checks the cache policy after the other operands, if there is one.

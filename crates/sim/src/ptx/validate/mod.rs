@@ -12,6 +12,7 @@ mod conversion;
 mod data;
 mod memory;
 mod order;
+mod rows;
 mod sets;
 mod since;
 
@@ -175,8 +176,8 @@ impl Context<'_> {
             Operand::Register(id) => self.register_fits(*id, scalar, width),
             Operand::Element(id, _) => self.element_fits(*id, scalar, width),
             Operand::Not(_) => scalar == ScalarType::Pred,
-            // An address is an immediate only with an offset.
-            Operand::Symbol(_, offset) => *offset != 0 && scalar.bits() == 64 && scalar.is_integer_like(),
+            // An address is an immediate only with an offset. Narrower types take its low bits.
+            Operand::Symbol(_, offset) => *offset != 0 && scalar.is_integer_like(),
             Operand::Integer(_) => scalar.class() != ScalarClass::Float,
             Operand::Single(_) => {
                 matches!(scalar, ScalarType::F32 | ScalarType::F64 | ScalarType::B32)
@@ -254,10 +255,10 @@ fn fits(held: ScalarType, wanted: ScalarType, width: Width) -> bool {
     } else {
         !(is_float(held) && is_integer(wanted) || is_integer(held) && is_float(wanted))
     };
-    let is_typed_float = is_float(held) && is_float(wanted);
     let widths = match width {
-        Width::Relaxed if !is_typed_float => held.bits() >= wanted.bits(),
-        _ => held.bits() == wanted.bits(),
+        _ if is_float(held) && is_float(wanted) => held == wanted,
+        Width::Relaxed => held.bits() >= wanted.bits(),
+        Width::Exact => held.bits() == wanted.bits(),
     };
     classes && widths
 }

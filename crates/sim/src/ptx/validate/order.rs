@@ -36,6 +36,13 @@ impl Context<'_> {
         })
     }
 
+    fn semantics(&self) -> Option<Semantics> {
+        self.find(|modifier| match modifier {
+            Modifier::Semantics(semantics) => Some(semantics),
+            _ => None,
+        })
+    }
+
     fn find<T>(&self, pick: impl Fn(Modifier) -> Option<T>) -> Option<T> {
         self.instruction.modifiers.iter().find_map(|modifier| pick(*modifier))
     }
@@ -50,10 +57,7 @@ impl Context<'_> {
     }
 
     fn order(&self, count: usize) -> Result<(), Error> {
-        let semantics = self.find(|modifier| match modifier {
-            Modifier::Semantics(semantics) => Some(semantics),
-            _ => None,
-        });
+        let semantics = self.semantics();
         let strongest = if self.is_load() { Semantics::Acquire } else { Semantics::Release };
         let is_strong = match semantics {
             None | Some(Semantics::Weak) => false,
@@ -100,8 +104,9 @@ impl Context<'_> {
         if operator.is_some_and(|operator| !allowed.contains(&operator)) {
             return Err(self.lacks("a cache operator of the instruction"));
         }
-        let has_order = self.has(Modifier::Volatile)
-            || self.find(|modifier| matches!(modifier, Modifier::Semantics(_)).then_some(())).is_some();
+        let semantics = self.semantics();
+        let is_volatile = self.has(Modifier::Volatile);
+        let has_order = is_volatile || semantics.is_some_and(|semantics| semantics != Semantics::Weak);
         let is_constant = self.has(Modifier::NonCoherent);
         if is_constant && (!self.is_load() || self.space() != Some(Space::Global)) {
             return Err(self.lacks("a load of '.global' with '.nc'"));
@@ -109,7 +114,7 @@ impl Context<'_> {
         if is_constant && matches!(operator, Some(C::LastUse | C::Volatile)) {
             return Err(self.lacks("'.ca', '.cg' or '.cs' with '.nc'"));
         }
-        if has_order && (operator.is_some() || is_constant) {
+        if has_order && operator.is_some() || (is_volatile || semantics.is_some()) && is_constant {
             return Err(self.lacks("either memory semantics or a cache operator"));
         }
         Ok(())

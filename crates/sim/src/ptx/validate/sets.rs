@@ -7,10 +7,8 @@ pub(super) const FLOATS: &[ScalarType] = &[F16, F16x2, Bf16, Bf16x2, F32, F32x2,
 /// Sums, differences and extremes.
 pub(super) const NUMBERS: &[ScalarType] =
     &[U16, S16, U32, S32, U64, S64, U16x2, S16x2, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
-/// Products and quotients.
+/// Products.
 pub(super) const PRODUCTS: &[ScalarType] = &[U16, S16, U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
-/// `neg` and `abs`.
-pub(super) const SIGNED: &[ScalarType] = &[S16, S32, S64, S16x2, F16, F16x2, Bf16, Bf16x2, F32, F64];
 /// Bitwise operations.
 pub(super) const LOGIC: &[ScalarType] = &[Pred, B16, B32, B64];
 /// Left shifts.
@@ -34,10 +32,8 @@ pub(super) const COMPLETED: &[ScalarType] = &[B32, B64, U32, U64, S32, S64, F32,
 pub(super) const ASYNCHRONOUS_SUMS: &[ScalarType] = &[U32, S32, U64, S64];
 /// Conversions between single values.
 pub(super) const CONVERTED: &[ScalarType] = &[U8, U16, U32, U64, S8, S16, S32, S64, F16, Bf16, Tf32, F32, F64];
-/// `ex2`.
-pub(super) const EXPONENTS: &[ScalarType] = &[F32, F16, F16x2, Bf16, Bf16x2];
-/// `sqrt` and `rcp`.
-pub(super) const ROOTS: &[ScalarType] = &[F32, F64];
+/// Results of `set`.
+pub(super) const SET: &[ScalarType] = &[U16, S16, U32, S32, F16, F16x2, Bf16, Bf16x2, F32];
 /// Atomic bitwise operations.
 pub(super) const ATOMIC_LOGIC: &[ScalarType] = &[B32, B64];
 /// Atomic sums.
