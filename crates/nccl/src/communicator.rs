@@ -13,6 +13,7 @@ pub(crate) mod shared;
 mod split;
 pub(crate) mod using;
 mod wake;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -196,7 +197,8 @@ impl Communicator {
     /// Waits until the stream has completed its work, including the operations of this communicator.
     ///
     /// With a [timeout](CommunicatorOptions::with_timeout), the communicator is aborted when the timeout has elapsed, or when NCCL reports
-    /// that another rank has failed. This ends kernels that wait for other ranks. Waits of buffers, such as `to_vec`, have no timeout.
+    /// that another rank has failed. This ends kernels that wait for other ranks. After the launch of a graph, only this wait has a
+    /// timeout: wait here before `to_vec` and its like.
     ///
     /// CUDA: `cuStreamQuery`, `ncclCommGetAsyncError`, `cuStreamSynchronize`, and `ncclCommAbort` on failure.
     ///

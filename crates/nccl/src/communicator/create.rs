@@ -142,7 +142,7 @@ pub(super) fn start(
     let (output, mut config) = (Output::new(), options.to_raw(library.version(), is_blocking));
     entered(context, || create(rank, size, output.as_ptr(), &raw mut config))?;
     let timeout = if is_blocking { None } else { Some(options.timeout.unwrap_or(std::time::Duration::MAX)) };
-    Ok(Shared::created(output, library, context, place, timeout))
+    Shared::created(output, library, context, place, timeout)
 }
 
 /// Returns the rank and the number of ranks of a communicator.

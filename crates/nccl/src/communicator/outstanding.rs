@@ -1,6 +1,7 @@
 //! The operations that may not have completed, for messages about time limits.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use curium_driver::{PooledEvent, Stream};
 
@@ -19,6 +20,7 @@ struct Recorded {
     number: u64,
     name: &'static str,
     count: usize,
+    called: Instant,
     /// An event after the operation.
     event: PooledEvent,
 }
@@ -33,7 +35,7 @@ impl Outstanding {
             self.operations.pop_front();
         }
         let event = stream.record_pooled_event()?;
-        self.operations.push_back(Recorded { number: self.number, name, count, event });
+        self.operations.push_back(Recorded { number: self.number, name, count, called: Instant::now(), event });
         Ok(())
     }
 
@@ -43,12 +45,36 @@ impl Outstanding {
 
     /// Describes the first operation that has not completed.
     pub(super) fn first(&mut self) -> Result<Box<str>> {
-        while let Some(Recorded { number, name, count, event }) = self.operations.front() {
-            if !event.is_finished()? {
-                return Ok(format!("operation {number}, {name} of {count} elements").into());
+        while let Some(first) = self.operations.front() {
+            if !first.event.is_finished()? {
+                return Ok(first.describe());
             }
             self.operations.pop_front();
         }
         Ok("no operation outside of graphs is outstanding".into())
+    }
+
+    /// Describes the first operation that was called longer ago than `limit` and has not completed, with the time since its call.
+    pub(super) fn late(&mut self, limit: Duration) -> Option<(Box<str>, Duration)> {
+        while let Some(first) = self.operations.front() {
+            let waited = first.called.elapsed();
+            if waited <= limit {
+                return None;
+            }
+            match first.event.is_finished() {
+                Ok(true) => drop(self.operations.pop_front()),
+                Ok(false) => return Some((first.describe(), waited)),
+                // The calls of the communicator return the error of the context.
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Recorded {
+    fn describe(&self) -> Box<str> {
+        let Self { number, name, count, .. } = self;
+        format!("operation {number}, {name} of {count} elements").into()
     }
 }

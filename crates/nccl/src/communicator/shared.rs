@@ -1,5 +1,6 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
+use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
 use std::sync::{Arc, Weak};
@@ -13,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard, ReentrantMutex};
 
 use super::outstanding::Outstanding;
 use super::registration::Registration;
+use super::watch::Watch;
 use crate::error::{Error, Result, TimeoutError};
 use crate::library::{Nccl, failed};
 use crate::operation::{Call, Operation, Place};
@@ -27,8 +29,17 @@ pub(super) const LIVE: u8 = 0;
 pub(super) const FINALIZED: u8 = 1;
 pub(super) const ENDED: u8 = 2;
 
+/// Owns the communicator, and ends it.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    state: Arc<State>,
+    /// Of a communicator with a timeout.
+    watch: Option<Watch>,
+}
+
+/// The state of a communicator, of which the watching thread has a reference as well.
+#[derive(Debug)]
+pub(crate) struct State {
     pub(super) raw: ncclComm_t,
     pub(crate) library: Nccl,
     pub(crate) context: Context,
@@ -39,6 +50,8 @@ pub(crate) struct Shared {
     is_owned: bool,
     /// `true` if an operation has failed: the communicator is aborted instead of destroyed.
     has_failed: AtomicBool,
+    /// The operation for which the watching thread has aborted the communicator, until a call returns the error.
+    expired: Mutex<Option<TimeoutError>>,
     /// The operations that may not have completed.
     outstanding: Mutex<Outstanding>,
     /// `true` if a graph may have operations of the communicator.
@@ -75,9 +88,9 @@ impl<T> Output<T> {
 
 // SAFETY: a communicator may be used by any thread, by one at a time: calls are made through `Communicator`, which is borrowed exclusively,
 // except for the end, which waits until no call uses it, and the queries of its state.
-unsafe impl Send for Shared {}
+unsafe impl Send for State {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for State {}
 
 impl Shared {
     /// Owns a communicator that a call has created, or is creating.
@@ -87,13 +100,17 @@ impl Shared {
         context: &Context,
         place: Place,
         timeout: Option<Duration>,
-    ) -> Arc<Self> {
-        Self::with_output(output.get(), library, context, place, (timeout, true), Some(output))
+    ) -> Result<Arc<Self>> {
+        let mut shared = Self::with_output(output.get(), library, context, place, (timeout, true), Some(output));
+        if let Some(timeout) = timeout.filter(|timeout| *timeout < Duration::MAX) {
+            shared.watch = Some(Watch::start(&shared.state, timeout).inspect_err(|_| shared.fail())?);
+        }
+        Ok(Arc::new(shared))
     }
 
     /// Uses a communicator, and owns it if `is_owned`.
     pub(crate) fn new(raw: ncclComm_t, library: &Nccl, context: &Context, place: Place, is_owned: bool) -> Arc<Self> {
-        Self::with_output(raw, library, context, place, (None, is_owned), None)
+        Arc::new(Self::with_output(raw, library, context, place, (None, is_owned), None))
     }
 
     fn with_output(
@@ -103,8 +120,8 @@ impl Shared {
         place: Place,
         (timeout, is_owned): (Option<Duration>, bool),
         output: Option<Output>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> Self {
+        let state = State {
             raw,
             library: library.clone(),
             context: context.clone(),
@@ -112,6 +129,7 @@ impl Shared {
             timeout,
             is_owned,
             has_failed: AtomicBool::new(false),
+            expired: Mutex::default(),
             outstanding: Mutex::default(),
             is_captured: AtomicBool::new(false),
             aborting: Mutex::default(),
@@ -119,9 +137,21 @@ impl Shared {
             in_use: ReentrantMutex::new(()),
             registrations: Mutex::default(),
             _output: output,
-        })
+        };
+        Self { state: Arc::new(state), watch: None }
     }
+}
 
+impl Deref for Shared {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl State {
     pub(crate) fn api(&self) -> &Api {
         self.library.api()
     }
@@ -183,6 +213,7 @@ impl Shared {
     pub(super) fn wait(&self, operation: &'static str, stream: &Stream) -> Result<()> {
         let (start, mut pause) = (Instant::now(), Duration::from_micros(5));
         while !stream.is_finished()? {
+            self.expect_not_expired(operation)?;
             self.is_settled()?;
             let waited = start.elapsed();
             if self.timeout.is_some_and(|timeout| waited > timeout) {
@@ -241,7 +272,7 @@ impl Shared {
         loop {
             match self.asynchronous()? {
                 ncclResult_t::ncclSuccess => return Ok(()),
-                ncclResult_t::ncclInProgress if start.elapsed() < timeout => {}
+                ncclResult_t::ncclInProgress if start.elapsed() < timeout => self.expect_not_expired(operation)?,
                 ncclResult_t::ncclInProgress => {
                     self.fail();
                     return Err(self.timed_out(operation, operation.into(), start.elapsed()));
@@ -289,6 +320,39 @@ impl Shared {
         self.outstanding.lock().add(stream, name, count)
     }
 
+    /// Returns an operation that has not completed for longer than the timeout, and the time since its call.
+    pub(super) fn late(&self, timeout: Duration) -> Option<(Box<str>, Duration)> {
+        // The thread with the lock may be in a call of the driver that returns only after the operation.
+        match self.outstanding.try_lock_for(timeout) {
+            Some(mut outstanding) => outstanding.late(timeout),
+            None => Some(("the driver does not return".into(), timeout)),
+        }
+    }
+
+    /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
+    pub(super) fn expire(&self, (outstanding, waited): (Box<str>, Duration)) -> Result<()> {
+        let Place { rank, size } = self.place;
+        self.fail();
+        let mut expired = self.expired.lock();
+        if self.stage.swap(ENDED, AcqRel) == ENDED {
+            return Ok(());
+        }
+        *expired = Some(TimeoutError { operation: "Communicator", outstanding, rank, size, waited });
+        drop(expired);
+        drop(self.in_use.lock());
+        self.abort_ended()
+    }
+
+    /// Takes the error of an operation that did not complete. The error has the name of the operation that notices it.
+    pub(super) fn expired(&self, operation: &'static str) -> Option<Error> {
+        let error = self.expired.lock().take()?;
+        Some(Error::Timeout(Box::new(TimeoutError { operation, ..error })))
+    }
+
+    fn expect_not_expired(&self, operation: &'static str) -> Result<()> {
+        self.expired(operation).map_or(Ok(()), Err)
+    }
+
     pub(crate) fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
         self.outstanding.lock()
     }
@@ -309,6 +373,8 @@ impl Shared {
 
     pub(crate) fn timed_out(&self, operation: &'static str, outstanding: Box<str>, waited: Duration) -> Error {
         let Place { rank, size } = self.place;
+        // One error is enough.
+        *self.expired.lock() = None;
         Error::Timeout(Box::new(TimeoutError { operation, outstanding, rank, size, waited }))
     }
 
@@ -335,11 +401,12 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         dropping(|| {
+            drop(self.watch.take());
             report_failed_end(self.destroy());
+            let aborting = self.aborting.lock().take();
             // No graph uses the communicator, so the thread terminates. It does not panic.
-            let _ = self.aborting.get_mut().take().map(JoinHandle::join);
+            let _ = aborting.map(JoinHandle::join);
         });
-        self.raw = ptr::null_mut();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::shared::{Output, Shared, entered};
+use super::shared::{Output, Shared, State, entered};
 use super::using::Using;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
@@ -72,7 +72,7 @@ impl Communicator {
     ) -> Result<Option<Self>> {
         group::expect_none(operation)?;
         let using = Using::begin(&*self.shared, operation)?;
-        let Shared { library, context, timeout, .. } = &**using.shared();
+        let State { library, context, timeout, .. } = &***using.shared();
         let output = Output::new();
         let created = entered(context, || create(library.api(), using.raw(), output.as_ptr()));
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {
@@ -88,6 +88,6 @@ impl Communicator {
         // SAFETY: NCCL has just created the communicator.
         let place = unsafe { create::place(library.api(), raw) };
         let place = place.unwrap_or(crate::operation::Place { rank: 0, size: 0 });
-        Ok(Some(Self::from_shared(Shared::created(output, library, context, place, *timeout))))
+        Ok(Some(Self::from_shared(Shared::created(output, library, context, place, *timeout)?)))
     }
 }

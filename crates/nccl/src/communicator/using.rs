@@ -63,6 +63,9 @@ impl<S: Deref<Target = Shared>> Drop for Using<S> {
 
 #[cold]
 fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
+    if let Some(error) = shared.expired(operation) {
+        return error;
+    }
     let Place { rank, size } = shared.place;
     if stage == FINALIZED {
         Error::Finalized { operation, rank, size }

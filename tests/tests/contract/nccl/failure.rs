@@ -45,6 +45,29 @@ fn rank_that_calls_nothing_is_noticed_within_the_timeout_and_the_operation_is_na
 }
 
 #[test]
+fn wait_outside_of_the_communicator_ends_when_an_operation_times_out() {
+    on_ranks_with(2, with_timeout(1500), |mut rank| {
+        let mut memory = rank.buffer(&[1.0_f32; 64]);
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        rank.communicator.synchronize(&rank.stream).expect("both ranks take part");
+        if rank.rank() == 1 {
+            return thread::sleep(time(4800));
+        }
+        // Completed operations are no reason, however long ago they were called.
+        thread::sleep(time(1700));
+        rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");
+        let start = Instant::now();
+        memory.to_vec().expect("the operation ends when the communicator is aborted");
+        assert!(start.elapsed() > time(1400) && start.elapsed() < time(2900), "{:?}", start.elapsed());
+        let next = rank.communicator.broadcast(&rank.stream, &mut memory, 0);
+        let Err(Error::Timeout(error)) = next else { panic!("it was aborted: {next:?}") };
+        assert_eq!((error.operation, &*error.outstanding), ("broadcast", "operation 2, all_reduce of 64 elements"));
+        let later = rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect_err("it was aborted");
+        assert!(matches!(later, Error::Aborted { operation: "broadcast", rank: 0, .. }), "{later}");
+    });
+}
+
+#[test]
 fn rank_that_does_not_arrive_is_noticed_within_the_timeout() {
     on_devices(2, |driver, size| {
         let id = UniqueId::new(&nccl()).expect("NCCL has an interface");
