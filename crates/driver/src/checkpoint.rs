@@ -79,7 +79,6 @@ impl CheckpointProcess<Running> {
     /// # Errors
     ///
     /// An argument error if the process is in another state.
-    #[inline]
     pub fn running(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Running)
     }
@@ -108,7 +107,6 @@ impl CheckpointProcess<Locked> {
     /// # Errors
     ///
     /// An argument error if the process is in another state.
-    #[inline]
     pub fn locked(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Locked)
     }
@@ -121,7 +119,6 @@ impl CheckpointProcess<Locked> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessCheckpoint")]
-    #[inline]
     pub fn checkpoint(self) -> Result<CheckpointProcess<Checkpointed>> {
         let mut arguments = CUcheckpointCheckpointArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
@@ -136,7 +133,6 @@ impl CheckpointProcess<Locked> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessUnlock")]
-    #[inline]
     pub fn unlock(self) -> Result<CheckpointProcess<Running>> {
         let mut arguments = CUcheckpointUnlockArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
@@ -152,7 +148,6 @@ impl CheckpointProcess<Checkpointed> {
     /// # Errors
     ///
     /// An argument error if the process is in another state.
-    #[inline]
     pub fn checkpointed(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Checkpointed)
     }
@@ -188,7 +183,6 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCheckpointProcessGetRestoreThreadId")]
-    #[inline]
     pub fn restore_thread(&self) -> Result<i32> {
         let mut thread: c_int = 0;
         // SAFETY: `thread` is valid for writes.
@@ -214,7 +208,6 @@ impl<S> CheckpointProcess<S> {
     }
 
     /// Returns the process in its next state if the operation succeeded.
-    #[inline]
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
         let (driver, pid) = (self.driver.clone(), self.pid);
         result.map_err(|error| error.about(format!("process {pid}")))?;
@@ -268,7 +261,6 @@ impl<S> fmt::Debug for CheckpointProcess<S> {
     }
 }
 
-#[inline]
 fn pair(old: [u8; 16], new: [u8; 16]) -> CUcheckpointGpuPair {
     let uuid = |bytes: [u8; 16]| CUuuid { bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
     CUcheckpointGpuPair { oldUuid: uuid(old), newUuid: uuid(new) }

@@ -80,7 +80,6 @@ impl Event {
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
-    #[inline]
     pub fn completion(&self) -> Completion {
         Completion::of_event(self)
     }
@@ -99,14 +98,12 @@ impl Stream {
     /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
-    #[inline]
     pub fn completion(&self) -> Completion {
         Completion::of_stream(self)
     }
 }
 
 impl Completion {
-    #[inline]
     pub(crate) fn of_event(event: &Event) -> Self {
         Self::known_or(|| {
             if with_relaxed_capture_mode(event.driver(), || event.is_finished())? {
@@ -116,7 +113,6 @@ impl Completion {
         })
     }
 
-    #[inline]
     pub(crate) fn of_stream(stream: &Stream) -> Self {
         Self::known_or(|| {
             stream.refuse_capture("Stream::completion", NOT_WHILE_CAPTURING)?;
@@ -132,7 +128,6 @@ impl Completion {
     }
 
     /// Converts the result of `watch` to a future, a known result or an error.
-    #[inline]
     fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
             Ok(Some(future)) => future,
@@ -141,7 +136,6 @@ impl Completion {
         }
     }
 
-    #[inline]
     fn watched(operation: &'static str, event: Mark, pace: Pace) -> Result<Self> {
         let point = Arc::new(Point { event, progress: Mutex::new(Progress::Pending(None)) });
         let waiter: Arc<dyn Waiter> = Arc::<Point>::clone(&point);
@@ -150,7 +144,6 @@ impl Completion {
     }
 
     /// Requests a callback from the driver when `stream` reaches this point.
-    #[inline]
     fn call_after(&self, stream: &Stream) -> Result<()> {
         match self.state {
             State::Watched(identity, _) => watch::call_after(stream, identity, None),
@@ -160,7 +153,6 @@ impl Completion {
 }
 
 impl Point {
-    #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
         // Cloning a waker may run user code.
         let own = context.waker().clone();
@@ -177,12 +169,10 @@ impl Point {
 }
 
 impl Waiter for Point {
-    #[inline]
     fn event(&self) -> &Event {
         &self.event
     }
 
-    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         let answer = match answer {
             Ok(false) => return false,
@@ -200,7 +190,6 @@ impl Waiter for Point {
 impl Future for Completion {
     type Output = Result<()>;
 
-    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         match &mut self.state {
             State::Known(answer) => Poll::Ready(given(answer)),
@@ -212,7 +201,6 @@ impl Future for Completion {
 impl Deref for Mark {
     type Target = Event;
 
-    #[inline]
     fn deref(&self) -> &Event {
         match self {
             Self::Shared(event) => event,
@@ -231,7 +219,6 @@ impl fmt::Debug for Completion {
 }
 
 impl Drop for Completion {
-    #[inline]
     fn drop(&mut self) {
         if let State::Watched(identity, _) = self.state {
             watch::remove(identity);
@@ -240,7 +227,6 @@ impl Drop for Completion {
 }
 
 /// Takes the result; an error if it was already taken.
-#[inline]
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
     answer.take().unwrap_or_else(|| Err(Error::argument("Completion::poll", "polled after completion")))
 }
@@ -249,12 +235,10 @@ fn given(answer: &mut Option<Result<()>>) -> Result<()> {
 struct Kept<T>(T);
 
 impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
-    #[inline]
     fn event(&self) -> &Event {
         self.0.as_ref()
     }
 
-    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         // Dropping the value waits for the event and reports an error.
         !matches!(answer, Ok(false))
@@ -264,14 +248,12 @@ impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
 /// Drops `value` on a background thread when its event has completed.
 ///
 /// Drops the value immediately if the thread cannot be started.
-#[inline]
 pub fn drop_on_completion<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
     // Without a thread, dropping the waiter drops the value.
     let _ = watch::add("Pending::detach", Arc::new(Kept(value)), Pace::Polled);
 }
 
 const _: () = {
-    #[inline]
     const fn is_send_and_sync<T: Send + Sync + Unpin + 'static>() {}
     is_send_and_sync::<Completion>();
 };

@@ -73,14 +73,12 @@ const MAX_PATH: usize = 1024;
 impl CoreDump {
     /// Returns the global settings, which apply to new contexts.
     #[must_use]
-    #[inline]
     pub fn global(driver: &Driver) -> Self {
         Self { scope: Scope::Global(driver.clone()) }
     }
 
     /// Returns the settings of one context.
     #[must_use]
-    #[inline]
     pub fn of_context(context: &Context) -> Self {
         Self { scope: Scope::Context(context.clone()) }
     }
@@ -94,7 +92,6 @@ impl CoreDump {
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpGetAttribute")]
     #[doc(alias = "cuCoredumpGetAttributeGlobal")]
-    #[inline]
     pub fn is_enabled(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION)
     }
@@ -108,7 +105,6 @@ impl CoreDump {
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpSetAttribute")]
     #[doc(alias = "cuCoredumpSetAttributeGlobal")]
-    #[inline]
     pub fn set_enabled(&self, is_enabled: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION, &mut [u8::from(is_enabled)])
     }
@@ -120,7 +116,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn triggers_host(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST)
     }
@@ -132,7 +127,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn set_triggers_host(&self, triggers_host: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST, &mut [u8::from(triggers_host)])
     }
@@ -144,7 +138,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn is_user_triggered(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER)
     }
@@ -156,7 +149,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
-    #[inline]
     pub fn set_user_triggered(&self, is_triggered: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER, &mut [u8::from(is_triggered)])
     }
@@ -168,7 +160,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn file(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_FILE)
     }
@@ -183,7 +174,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An argument error if the path contains a NUL or is longer than 1,023 bytes.
-    #[inline]
     pub fn set_file(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_file", CUcoredumpSettings::CU_COREDUMP_FILE, path.as_ref())
     }
@@ -195,7 +185,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn pipe(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_PIPE)
     }
@@ -207,7 +196,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for a single context: this is a global setting.
-    #[inline]
     pub fn set_pipe(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_pipe", CUcoredumpSettings::CU_COREDUMP_PIPE, path.as_ref())
     }
@@ -219,7 +207,6 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the attribute.
-    #[inline]
     pub fn flags(&self) -> Result<CoreDumpFlags> {
         let mut bytes = [0; 4];
         self.get(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut bytes)?;
@@ -233,12 +220,10 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the driver does not support the attribute or a flag.
-    #[inline]
     pub fn set_flags(&self, flags: CoreDumpFlags) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut flags.bits().to_ne_bytes())
     }
 
-    #[inline]
     fn flag(&self, setting: CUcoredumpSettings) -> Result<bool> {
         let mut byte = [0];
         self.get(setting, &mut byte)?;

@@ -52,7 +52,6 @@ impl Device {
     /// # Errors
     ///
     /// As for [`Driver::load`], and `CUDA_ERROR_INVALID_DEVICE` if there is no device.
-    #[inline]
     pub fn first() -> Result<Self> {
         Driver::load()?.device(0)
     }
@@ -72,7 +71,6 @@ impl Device {
     /// Creates a device from a handle obtained elsewhere. The handle is not checked: if it is invalid, calls that use
     /// the device fail.
     #[must_use]
-    #[inline]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
         Self { driver: driver.clone(), raw }
     }
@@ -97,7 +95,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetName")]
-    #[inline]
     pub fn name(&self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: `name` has room for the number of bytes that is passed.
@@ -113,7 +110,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetUuid")]
-    #[inline]
     pub fn uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is valid for writes.
@@ -129,7 +125,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetPCIBusId")]
-    #[inline]
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut id = [0_u8; 32];
         // SAFETY: `id` has room for the number of bytes that is passed.
@@ -180,7 +175,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceComputeCapability")]
-    #[inline]
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
         Ok(ComputeCapability {
             major: self.attribute(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR)?,
@@ -197,7 +191,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
-    #[inline]
     pub fn supports_affinity(&self) -> Result<bool> {
         let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
         let mut answer = 0;
@@ -229,7 +222,6 @@ impl Device {
 impl<P: ApiProvider> FromProvider<P> for Device {
     type Error = Error;
 
-    #[inline]
     fn from_provider(provider: P) -> Result<Self> {
         Driver::from_provider(provider)?.device(0)
     }
@@ -243,7 +235,6 @@ impl AsRef<Driver> for Device {
 
 /// Devices are equal if they have the same handle and driver.
 impl PartialEq for Device {
-    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw && self.driver.is_same(&other.driver)
     }
@@ -264,7 +255,6 @@ impl fmt::Display for ComputeCapability {
 }
 
 /// Returns the text before the first NUL.
-#[inline]
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

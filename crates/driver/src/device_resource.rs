@@ -24,7 +24,6 @@ unsafe impl Sync for Description {}
 
 impl Description {
     /// Queries a resource of this type.
-    #[inline]
     fn query(
         kind: CUdevResourceType,
         query: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
@@ -38,7 +37,6 @@ impl Description {
         self.0
     }
 
-    #[inline]
     fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes.
@@ -59,7 +57,6 @@ impl Description {
         })
     }
 
-    #[inline]
     fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is valid for writes, and the stream is live.

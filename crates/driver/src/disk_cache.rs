@@ -90,7 +90,6 @@ impl DiskCache {
     ///
     /// An argument error with the path if the directory cannot be created or read, belongs to another user, or is
     /// accessible to other users.
-    #[inline]
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         folder::make_private(folder).map_err(|error| refuse("DiskCache::open", folder, &error))?;
@@ -177,7 +176,6 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the entry cannot be removed.
-    #[inline]
     pub fn remove(&self, key: &CacheKey) -> Result<()> {
         let path = self.path(key);
         remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
@@ -207,7 +205,6 @@ impl DiskCache {
         Ok(CacheUsage { entries: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() })
     }
 
-    #[inline]
     fn path(&self, key: &CacheKey) -> PathBuf {
         self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
     }
@@ -276,7 +273,6 @@ fn note_use(path: &Path) {
     noted.unwrap_or_default();
 }
 
-#[inline]
 fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()

@@ -70,14 +70,12 @@ impl<T> Global<T> {
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// Returns the driver of the variable.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.owner.driver()
     }
@@ -148,7 +146,6 @@ impl<T> Global<T> {
 }
 
 impl<T> Clone for Global<T> {
-    #[inline]
     fn clone(&self) -> Self {
         Self { pointer: self.pointer, len: self.len, owner: self.owner.clone() }
     }

@@ -111,7 +111,6 @@ struct Spot {
 
 impl Spot {
     /// Returns the node that was added, or null.
-    #[inline]
     fn created(&self) -> CUgraphNode {
         // SAFETY: `Tree::add_with` passes this value, with its output pointer, to the closure that calls this.
         unsafe { *self.node }
@@ -127,7 +126,6 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphCreate")]
-    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
         // SAFETY: `raw` is valid for writes.
@@ -143,7 +141,6 @@ impl Graph {
     /// - The resources that its nodes use outlive everything created from the result.
     /// - No other code destroys it, or uses it while the result exists.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
         Self::owning(context, raw, Kept::default())
     }
@@ -155,7 +152,6 @@ impl Graph {
     ///
     /// Returns the graph to the caller if it is a child of another graph, or if executable graphs or child graphs of it
     /// still exist.
-    #[inline]
     pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
         self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
     }
@@ -165,21 +161,18 @@ impl Graph {
     /// # Errors
     ///
     /// An argument error if this is a child graph whose node was removed.
-    #[inline]
     pub fn as_raw(&self) -> Result<CUgraph> {
         self.tree.lock()?.graph("Graph::as_raw", self.number)
     }
 
     /// Returns the context of this graph.
     #[must_use]
-    #[inline]
     pub fn context(&self) -> &Context {
         self.tree.context()
     }
 
     /// Returns the driver of this graph.
     #[must_use]
-    #[inline]
     pub fn driver(&self) -> &Driver {
         self.tree.context().driver()
     }
@@ -192,7 +185,6 @@ impl Graph {
     ///
     /// An argument error if a node in `after` belongs to another graph or was removed.
     #[doc(alias = "cuGraphAddEmptyNode")]
-    #[inline]
     pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
         self.add("Graph::add_empty", after, None, |driver, spot| {
             // SAFETY: the graph and the nodes are live, and the pointers are valid.
@@ -211,7 +203,6 @@ impl Graph {
     /// Returns the graph to the caller if it is a child of another graph, if executable graphs or child graphs of it
     /// still exist, or if the driver call fails.
     #[doc(alias = "cuGraphDestroy")]
-    #[inline]
     pub fn close(self) -> Result<(), Returned<Self>> {
         let mut tree = self.unshare("Graph::close")?;
         match tree.destroy() {
@@ -221,18 +212,15 @@ impl Graph {
     }
 
     /// Creates an owned graph of `context` whose nodes use the objects in `kept`.
-    #[inline]
     pub(crate) fn owning(context: &Context, raw: CUgraph, kept: Kept) -> Self {
         Self::of(Arc::new(Tree::new(context, raw, kept)), ROOT)
     }
 
-    #[inline]
     fn of(tree: Arc<Tree>, number: u32) -> Self {
         Self { tree, number, _not_sync: PhantomData }
     }
 
     /// Adds the node that `call` creates, which uses the objects in `kept`.
-    #[inline]
     fn add(
         &mut self,
         operation: &'static str,
@@ -244,7 +232,6 @@ impl Graph {
     }
 
     /// Returns the tree if this is its only owner.
-    #[inline]
     fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;
         if number != ROOT {
@@ -257,7 +244,6 @@ impl Graph {
 }
 
 impl AsRef<Driver> for Graph {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
@@ -274,7 +260,6 @@ impl fmt::Debug for Graph {
 
 /// Fails to compile unless a graph is `Send`.
 const _: fn() = || {
-    #[inline]
     fn sendable<T: Send>() {}
     sendable::<Graph>();
     sendable::<GraphExec>();

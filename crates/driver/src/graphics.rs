@@ -60,7 +60,6 @@ pub enum GraphicsAccess {
 impl GraphicsResource {
     /// Returns the raw handle. It is valid for as long as this value exists.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUgraphicsResource {
         self.raw.raw()
     }
@@ -79,7 +78,6 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_ALREADY_MAPPED` if the resource is mapped.
     #[doc(alias = "cuGraphicsResourceSetMapFlags")]
-    #[inline]
     pub fn set_access(&self, access: GraphicsAccess) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the resource is live, and its context is current.
@@ -95,13 +93,11 @@ impl GraphicsResource {
     ///
     /// Returns the resource to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnregisterResource")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
 
     /// Registers a resource with `register` while `context` is current.
-    #[inline]
     fn registered(
         context: &Context,
         register: impl FnOnce(&Driver, &mut CUgraphicsResource) -> Result<()>,
@@ -139,7 +135,6 @@ impl fmt::Debug for GraphicsResource {
 }
 
 impl Drop for GraphicsResource {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.unregister());

@@ -38,7 +38,6 @@ bitflags! {
 impl GreenContextOptions {
     /// Returns options for a context that uses these multiprocessors.
     #[must_use]
-    #[inline]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
         let resources = vec![multiprocessors.into_parts()];
         Self { flags: GreenContextFlags::DEFAULT_STREAM, resources, lenders: Vec::new() }
@@ -46,7 +45,6 @@ impl GreenContextOptions {
 
     /// Adds multiprocessors of the same split.
     #[must_use]
-    #[inline]
     pub fn with_multiprocessors(mut self, multiprocessors: Multiprocessors) -> Self {
         self.resources.push(multiprocessors.into_parts());
         self
@@ -54,7 +52,6 @@ impl GreenContextOptions {
 
     /// Adds work queues with this configuration. Requires CUDA 13.1.
     #[must_use]
-    #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
         self.resources.push(config.parts());
         self
@@ -62,7 +59,6 @@ impl GreenContextOptions {
 
     /// Adds the work queues of another context. Requires CUDA 13.1.
     #[must_use]
-    #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
         self.resources.push(queue.parts());
         self.lenders.push(queue.context().clone());
@@ -151,7 +147,6 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetGreenCtx")]
-    #[inline]
     pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
         let mut green = ptr::null_mut();
         // SAFETY: `green` is valid for writes, and the stream is live.
@@ -160,7 +155,6 @@ impl Stream {
     }
 }
 
-#[inline]
 fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
     // SAFETY: the context is live and owned, and no object was created from it.
     unsafe { call!(driver, cuGreenCtxDestroy(green)) }

@@ -81,7 +81,6 @@ impl Stream {
     /// `CaptureScope::add_host` for functions that allow it. The function is then dropped.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
-    #[inline]
     pub fn launch_host_function<T, F>(&self, function: F) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -98,7 +97,6 @@ impl Stream {
     /// # Errors
     ///
     /// As for [`Stream::launch_host_function`].
-    #[inline]
     pub fn launch_host_function_with<T, F>(&self, wait: HostFunctionWait, function: F) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -107,7 +105,6 @@ impl Stream {
         self.launch_host_function_as("Stream::launch_host_function_with", function, Some(wait))
     }
 
-    #[inline]
     fn launch_host_function_as<T, F>(
         &self,
         operation: &'static str,
@@ -134,7 +131,6 @@ impl Stream {
 }
 
 impl HostFunctionWait {
-    #[inline]
     pub(crate) const fn as_raw(self) -> u32 {
         match self {
             Self::Block => CUhostTaskSyncMode::CU_HOST_TASK_BLOCKING.0,
@@ -144,7 +140,6 @@ impl HostFunctionWait {
 }
 
 impl<T> Job<T> {
-    #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
@@ -162,7 +157,6 @@ impl<T> Job<T> {
     }
 
     /// Sets the error in place of the result, unless the function runs or has run.
-    #[inline]
     fn abandon(&self, error: Error) {
         let mut state = self.state.lock();
         if matches!(state.stage, Stage::Queued(_)) {
@@ -174,12 +168,10 @@ impl<T> Job<T> {
 }
 
 impl<T: Send> Waiter for Job<T> {
-    #[inline]
     fn event(&self) -> &Event {
         &self.event
     }
 
-    #[inline]
     fn called(&self) {
         let mut state = self.state.lock();
         if !matches!(state.stage, Stage::Queued(_)) {
@@ -191,7 +183,6 @@ impl<T: Send> Waiter for Job<T> {
         self.state.lock().stage = Stage::Ended(Some(result));
     }
 
-    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         if let Err(error) = answer {
             self.abandon(error);
@@ -212,7 +203,6 @@ impl<T: Send> Waiter for Job<T> {
 impl<T> Future for HostFunction<T> {
     type Output = Result<T>;
 
-    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         self.job.poll(context)
     }

@@ -70,7 +70,6 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error if the text does not start like PTX, or contains a NUL.
-    #[inline]
     pub fn from_ptx(ptx: &str) -> Result<Self> {
         Self::ptx("Image::from_ptx", ptx)
     }
@@ -85,7 +84,6 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error if the bytes are not an image, or are fewer than their headers require.
-    #[inline]
     pub unsafe fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::checked("Image::from_bytes", Cow::Borrowed(bytes))
     }
@@ -120,7 +118,6 @@ impl<'a> Image<'a> {
     /// - A cubin, fatbin or Tile IR is the complete and unmodified output of NVIDIA's tools.
     /// - PTX is UTF-8 and contains exactly one NUL, at its end.
     #[must_use]
-    #[inline]
     pub const unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
         Self { kind, bytes: Cow::Borrowed(bytes) }
     }
@@ -139,18 +136,15 @@ impl<'a> Image<'a> {
 
     /// Converts the image to one that owns its bytes.
     #[must_use]
-    #[inline]
     pub fn into_owned(self) -> Image<'static> {
         Image { kind: self.kind, bytes: Cow::Owned(self.bytes.into_owned()) }
     }
 
-    #[inline]
     pub(crate) fn as_ptr(&self) -> *const c_void {
         self.bytes.as_ptr().cast()
     }
 
     /// Returns the text, if this is PTX.
-    #[inline]
     pub(crate) fn as_ptx(&self) -> Option<&str> {
         let text = self.bytes.strip_suffix(&[0]).filter(|_| self.kind == ImageKind::Ptx)?;
         std::str::from_utf8(text).ok()

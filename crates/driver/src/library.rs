@@ -42,7 +42,6 @@ struct Shared {
 impl Library {
     /// Returns the raw handle. It is valid for as long as a clone of this library, or a kernel of it, exists.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
     }
@@ -66,7 +65,6 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
     /// do not match `S`.
     #[doc(alias = "cuLibraryGetKernel")]
-    #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
@@ -109,7 +107,6 @@ impl Library {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         self.raw_kernels()?.into_iter().map(|raw| kernel_name(&self.shared.driver, raw)).collect()
     }
@@ -270,7 +267,6 @@ impl fmt::Debug for Library {
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

@@ -207,7 +207,6 @@ impl<'a> Linker<'a> {
     }
 
     /// Stores the options of one input. The driver keeps pointers to their values, which do not move.
-    #[inline]
     fn add_options(&mut self, options: &JitOptions<'a>) -> &mut Compilation {
         let index = self.compilations.len();
         self.compilations.push(Compilation::for_input(options));
@@ -227,7 +226,6 @@ impl<'a> Linker<'a> {
 impl LinkedImage {
     /// Returns the image.
     #[must_use]
-    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         if self.bytes.is_null() {
             return &[];
@@ -239,7 +237,6 @@ impl LinkedImage {
 
     /// Returns the image in a form that modules and libraries accept.
     #[must_use]
-    #[inline]
     pub fn image(&self) -> Image<'_> {
         // SAFETY: the driver produced the image.
         unsafe { Image::from_bytes_unchecked(ImageKind::Cubin, self.as_bytes()) }
@@ -259,7 +256,6 @@ impl LinkedImage {
     ///
     /// Returns the image to the caller if the driver call fails.
     #[doc(alias = "cuLinkDestroy")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.state.destroy().map_err(|error| Returned::new(self, error))
     }
@@ -289,7 +285,6 @@ impl State {
 }
 
 impl AsRef<Driver> for Linker<'_> {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.state.context.driver()
     }
@@ -308,7 +303,6 @@ impl fmt::Debug for LinkedImage {
 }
 
 impl Drop for State {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

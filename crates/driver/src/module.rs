@@ -60,7 +60,6 @@ impl Module {
     /// compiler.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
-    #[inline]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
         Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
     }
@@ -151,7 +150,6 @@ impl Module {
 
     /// Returns the raw handle. It is valid for as long as a clone of this module, or a kernel of it, exists.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUmodule {
         self.shared.raw.raw()
     }
@@ -171,7 +169,6 @@ impl Module {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if the kernel does not exist; an argument error if its parameters
     /// do not match `S`.
     #[doc(alias = "cuModuleGetFunction")]
-    #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
@@ -216,7 +213,6 @@ impl Module {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let driver = self.shared.context.driver();
         self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
@@ -263,7 +259,6 @@ impl Module {
     }
 
     /// Returns the module of a library in `context`.
-    #[inline]
     pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
         let declared = library.declared().clone();
         Self::new(raw, context, Origin::Library(library.clone()), declared, JitReport::default())
@@ -274,7 +269,6 @@ impl Module {
         &self.shared.declared
     }
 
-    #[inline]
     fn new(raw: CUmodule, context: &Context, origin: Origin, declared: Declared, report: JitReport) -> Self {
         let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, declared, report };
         Self { shared: Arc::new(shared) }
@@ -308,7 +302,6 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Module {
-    #[inline]
     fn as_ref(&self) -> &Driver {
         self.shared.context.driver()
     }
@@ -321,7 +314,6 @@ impl fmt::Debug for Module {
 }
 
 impl Drop for Shared {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

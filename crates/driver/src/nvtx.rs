@@ -56,7 +56,6 @@ impl fmt::Debug for NvtxRange {
 }
 
 impl Drop for NvtxRange {
-    #[inline]
     fn drop(&mut self) {
         if let Some(pop) = injection::plain_function(Slot::RangePop) {
             // SAFETY: the tool's function takes no argument, and this thread has started the range that it ends.
@@ -66,7 +65,6 @@ impl Drop for NvtxRange {
 }
 
 /// Converts a name to a C string, up to its first NUL.
-#[inline]
 fn c_text(name: &str) -> CString {
     let end = name.find('\0').unwrap_or(name.len());
     CString::new(&name[..end]).unwrap_or_default()

@@ -52,12 +52,10 @@ impl Profiling {
     ///
     /// Returns the value to the caller if the driver call fails.
     #[doc(alias = "cuProfilerStop")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.stop().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn stop(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.
@@ -75,7 +73,6 @@ impl fmt::Debug for Profiling {
 }
 
 impl Drop for Profiling {
-    #[inline]
     fn drop(&mut self) {
         if self.is_running {
             release(|| self.stop());

@@ -118,7 +118,6 @@ static LAST_THREAD: AtomicU64 = AtomicU64::new(0);
 impl Trace {
     /// Starts a trace of all driver calls of the process. It keeps the first million calls and the first million work
     /// items.
-    #[inline]
     pub fn start() -> Self {
         Self::with_capacity(DEFAULT_CAPACITY)
     }
@@ -204,7 +203,6 @@ impl Recorder {
 struct RecordCalls(Arc<Recorder>);
 
 impl CallObserver for RecordCalls {
-    #[inline]
     fn after(&self, call: &Call<'_>) {
         self.0.add_call(call);
     }
@@ -212,7 +210,6 @@ impl CallObserver for RecordCalls {
 
 impl PendingWork {
     /// Returns `true` if the end event has completed, or never will.
-    #[inline]
     fn is_done(&self) -> bool {
         self.end.is_finished().unwrap_or(true)
     }
@@ -249,7 +246,6 @@ impl fmt::Debug for Trace {
 }
 
 /// Returns a number that identifies the calling thread.
-#[inline]
 fn this_thread() -> u64 {
     if THREAD.get() == 0 {
         THREAD.set(LAST_THREAD.fetch_add(1, Ordering::Relaxed) + 1);

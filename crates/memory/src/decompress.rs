@@ -72,14 +72,12 @@ impl<'a> DecompressBatch<'a> {
 
     /// Returns the number of decompressions.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
     /// Returns `true` if the batch is empty.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

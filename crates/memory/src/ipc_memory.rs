@@ -68,7 +68,6 @@ impl IpcMemory {
 
     /// Returns the address of the first byte in this process. Accesses through the pointer are not tracked.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }

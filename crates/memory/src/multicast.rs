@@ -164,7 +164,6 @@ impl MulticastObject {
 
     /// Returns the size in bytes of the memory that each device binds.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }

@@ -117,7 +117,6 @@ unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
         Ok(SurfaceObject(self.as_raw()))
     }
 
-    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         self.array.uses().after_write(guard);
     }

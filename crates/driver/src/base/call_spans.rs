@@ -34,14 +34,12 @@ thread_local! {
 impl CallSpans {
     /// Returns an observer for [`observe_calls`](crate::observe_calls).
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { _private: () }
     }
 }
 
 impl CallObserver for CallSpans {
-    #[inline]
     fn before(&self, function: Function) {
         let span = span!(target: "curium::call", Level::TRACE, "cuda", function = function.name(), code = Empty);
         let entered = span.entered();
@@ -49,7 +47,6 @@ impl CallObserver for CallSpans {
         let _ = ENTERED.try_with(|spans| spans.borrow_mut().push(entered));
     }
 
-    #[inline]
     fn after(&self, call: &Call<'_>) {
         let entered = ENTERED.try_with(|spans| spans.borrow_mut().pop()).ok().flatten();
         if let Some(span) = entered {

@@ -44,7 +44,6 @@ impl Mark {
     }
 
     /// Returns a position in no log.
-    #[inline]
     pub(crate) fn nowhere() -> Self {
         Self { position: Mutex::new(None), lost: Mutex::new(Box::default()), process: 0 }
     }
@@ -121,7 +120,6 @@ fn message(line: &str) -> &str {
 }
 
 /// Returns `true` if `code` means that the driver cannot be called, or is no failure.
-#[inline]
 fn is_silent(code: CUresult) -> bool {
     [
         CUresult::CUDA_ERROR_DEINITIALIZED,
@@ -148,13 +146,11 @@ fn concerning(text: &str, function: Function) -> Vec<&str> {
 }
 
 /// Returns the thread that a line names in its second pair of brackets.
-#[inline]
 fn thread(line: &str) -> Option<&str> {
     line.split(['[', ']']).nth(3)
 }
 
 /// Returns the function named by a line that reports a returned error.
-#[inline]
 fn returned(line: &str) -> Option<&str> {
     let (_, message) = line.rsplit_once(']')?;
     let (_, function) = message.trim_start().strip_prefix("Returning ")?.rsplit_once(" from ")?;

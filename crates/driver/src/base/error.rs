@@ -90,7 +90,6 @@ pub struct ArgumentError {
 impl ArgumentError {
     /// Returns the hint, if any.
     #[must_use]
-    #[inline]
     pub fn hint(&self) -> Option<&str> {
         report::split(&self.reason).1
     }
@@ -109,7 +108,6 @@ impl Error {
 
     /// Returns the driver's result code, if the driver was called.
     #[must_use]
-    #[inline]
     pub fn code(&self) -> Option<CUresult> {
         self.call().map(|error| error.code)
     }
@@ -140,21 +138,18 @@ impl Error {
     /// Returns `true` if the context is lost. Every later call that uses the context returns this error too, until the
     /// process ends.
     #[must_use]
-    #[inline]
     pub fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
     /// Returns `true` if earlier asynchronous work, such as a kernel, failed and this call only reported the failure.
     #[must_use]
-    #[inline]
     pub fn is_from_earlier_work(&self) -> bool {
         self.call().is_some_and(CallError::is_from_earlier_work)
     }
 
     /// Returns `true` if a device or host allocation failed.
     #[must_use]
-    #[inline]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
@@ -201,7 +196,6 @@ impl Error {
 
     /// Returns the failed driver call.
     #[must_use]
-    #[inline]
     pub fn call(&self) -> Option<&CallError> {
         match self {
             Self::Call(error) => Some(error),
@@ -212,7 +206,6 @@ impl Error {
 
     /// Returns the hint, if any.
     #[must_use]
-    #[inline]
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Argument(error) => error.hint(),
@@ -220,7 +213,6 @@ impl Error {
         }
     }
 
-    #[inline]
     fn call_mut(&mut self) -> Option<&mut CallError> {
         match self {
             Self::Call(error) => Some(error),
@@ -254,7 +246,6 @@ impl fmt::Debug for Error {
 }
 
 impl From<MissingFunction> for Error {
-    #[inline]
     fn from(error: MissingFunction) -> Self {
         Self::Missing(Box::new(error))
     }
@@ -268,7 +259,6 @@ impl Report for PanicError {
         }
     }
 
-    #[inline]
     fn notes(&self) -> Vec<Note<'_>> {
         Vec::new()
     }
@@ -279,7 +269,6 @@ impl Report for ArgumentError {
         write!(formatter, "{}: {}", self.operation, report::split(&self.reason).0)
     }
 
-    #[inline]
     fn notes(&self) -> Vec<Note<'_>> {
         self.hint().map(|hint| Note::Hint(hint.into())).into_iter().collect()
     }

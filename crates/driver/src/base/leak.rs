@@ -36,12 +36,10 @@ impl LeakedMemory {
 }
 
 impl LeakCounter {
-    #[inline]
     pub(crate) fn total(&self) -> LeakedMemory {
         LeakedMemory::new(self.allocations.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    #[inline]
     fn add(&self, leaked: LeakedMemory) {
         self.allocations.fetch_add(leaked.allocations, Ordering::Relaxed);
         self.bytes.fetch_add(leaked.bytes, Ordering::Relaxed);

@@ -105,7 +105,6 @@ pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) 
 }
 
 /// Removes an entry. A later callback does nothing.
-#[inline]
 pub(crate) fn remove(identity: Identity) {
     let entry = WATCH.table.lock().entries.remove(&identity);
     drop(entry);
@@ -181,7 +180,6 @@ impl Table {
         due
     }
 
-    #[inline]
     fn is_idle(&self) -> bool {
         self.entries.is_empty() && self.agenda.is_empty() && self.rung.is_empty()
     }

@@ -169,7 +169,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
-    #[inline]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
         self.entered(|driver| {
             let (mut least, mut greatest) = (0, 0);
@@ -207,7 +206,6 @@ impl Context {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
-    #[inline]
     pub fn reset_persisting_l2(&self) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and the context is current.
@@ -225,7 +223,6 @@ impl Context {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the host does not support it.
     #[doc(alias = "cuFlushGPUDirectRDMAWrites")]
-    #[inline]
     pub fn flush_rdma_writes(&self, scope: RdmaScope) -> Result<()> {
         let target = CUflushGPUDirectRDMAWritesTarget::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX;
         self.entered(|driver| {
@@ -238,7 +235,6 @@ impl Context {
 impl PriorityRange {
     /// Clamps `priority` to the range, as the driver does when it creates a stream.
     #[must_use]
-    #[inline]
     pub fn clamp(self, priority: i32) -> i32 {
         priority.max(self.greatest).min(self.least)
     }
@@ -253,7 +249,6 @@ impl PriorityRange {
 impl CacheConfig {
     /// Converts a raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn from_raw(raw: CUfunc_cache) -> Self {
         match raw {
             CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE => Self::NoPreference,
@@ -266,7 +261,6 @@ impl CacheConfig {
 
     /// Returns the raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUfunc_cache {
         match self {
             Self::NoPreference => CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
@@ -281,7 +275,6 @@ impl CacheConfig {
 impl SharedMemoryConfig {
     /// Converts a raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn from_raw(raw: CUsharedconfig) -> Self {
         match raw {
             CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE => Self::Default,
@@ -293,7 +286,6 @@ impl SharedMemoryConfig {
 
     /// Returns the raw CUDA value.
     #[must_use]
-    #[inline]
     pub const fn as_raw(self) -> CUsharedconfig {
         match self {
             Self::Default => CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE,

@@ -74,7 +74,6 @@ pub enum GraphicsQueue {
 impl ContextOptions {
     /// Returns options without flags, for a context that may use the whole device.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { flags: ContextFlags::empty(), multiprocessors: None, graphics: None }
     }
@@ -89,7 +88,6 @@ impl ContextOptions {
     /// Limits the number of multiprocessors. Only a client of the Multi-Process Service (MPS) can do this; see
     /// [`Device::supports_affinity`].
     #[must_use]
-    #[inline]
     pub const fn with_multiprocessors(mut self, count: u32) -> Self {
         self.multiprocessors = Some(count);
         self
@@ -101,7 +99,6 @@ impl ContextOptions {
     ///
     /// The queue is of the given kind, and stays valid for as long as a context created with these options exists.
     #[must_use]
-    #[inline]
     pub const unsafe fn with_graphics(mut self, queue: GraphicsQueue) -> Self {
         self.graphics = Some(queue);
         self
@@ -143,7 +140,6 @@ impl ContextOptions {
 }
 
 impl GraphicsQueue {
-    #[inline]
     fn as_raw(self) -> CUctxCigParam {
         let (kind, data) = match self {
             Self::Direct3D12(queue) => (CUcigDataType::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE, queue),
@@ -176,7 +172,6 @@ impl Device {
     }
 }
 
-#[inline]
 fn affinity(multiprocessors: u32) -> CUexecAffinityParam {
     let mut parameter =
         CUexecAffinityParam { type_: CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT, ..Default::default() };

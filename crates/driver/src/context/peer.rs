@@ -50,7 +50,6 @@ impl Context {
 }
 
 /// Treats the code `already` as success: the requested state is in effect.
-#[inline]
 fn unless(result: Result<()>, already: CUresult) -> Result<()> {
     match result {
         Err(error) if error.code() == Some(already) => Ok(()),

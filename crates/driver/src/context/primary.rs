@@ -40,7 +40,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
-    #[inline]
     pub fn primary_state(&self) -> Result<PrimaryState> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: `flags` and `active` are valid for writes.
@@ -80,7 +79,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
-    #[inline]
     pub unsafe fn reset_primary_context(&self) -> Result<()> {
         // SAFETY: the caller guarantees that nothing of the context is used any more.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxReset_v2(self.as_raw())) }

@@ -63,7 +63,6 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub unsafe fn from_raw_with_owner(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
@@ -103,7 +102,6 @@ impl Context {
     }
 
     /// Returns the `CUcontext` of a green context, for calls that do not take green contexts.
-    #[inline]
     pub(crate) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is valid for writes, and the green context is live.

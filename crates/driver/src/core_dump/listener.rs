@@ -52,7 +52,6 @@ impl CoreDumpListener {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterStartCallback")]
-    #[inline]
     pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Start, Arc::new(callback))
     }
@@ -66,7 +65,6 @@ impl CoreDumpListener {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
-    #[inline]
     pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
@@ -81,7 +79,6 @@ impl CoreDumpListener {
     /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.deregister().map_err(|error| Returned::new(self, error))
     }
@@ -126,7 +123,6 @@ impl fmt::Debug for CoreDumpListener {
 }
 
 impl Drop for CoreDumpListener {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.deregister());

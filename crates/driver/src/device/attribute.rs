@@ -80,12 +80,10 @@ impl<T: AttributeValue> AttributeKey for DeviceAttribute<T> {
         self.raw
     }
 
-    #[inline]
     fn name(self) -> Option<&'static str> {
         Some(self.name)
     }
 
-    #[inline]
     fn value(self, raw: i32) -> T {
         T::from_raw(raw)
     }
@@ -100,7 +98,6 @@ impl AttributeKey for CUdevice_attribute {
         self
     }
 
-    #[inline]
     fn name(self) -> Option<&'static str> {
         DeviceAttribute::ALL.iter().find(|known| known.as_raw() == self).map(|known| known.name)
     }

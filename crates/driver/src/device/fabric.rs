@@ -73,7 +73,6 @@ impl Device {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` without a fabric, and any other error returned by the driver.
     #[doc(alias = "cuDeviceGetCliqueCount")]
-    #[inline]
     pub fn clique_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.
@@ -83,7 +82,6 @@ impl Device {
 }
 
 impl CliqueKind {
-    #[inline]
     fn from_raw(raw: CUcliqueType) -> Self {
         match raw {
             CUcliqueType::CU_CLIQUE_TYPE_UNICAST_POINTER => Self::UnicastPointer,

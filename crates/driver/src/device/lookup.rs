@@ -13,7 +13,6 @@ impl Driver {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` if there is no device with this ordinal.
-    #[inline]
     pub fn device(&self, ordinal: usize) -> Result<Device> {
         Device::new(self, ordinal)
     }
@@ -23,7 +22,6 @@ impl Driver {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn devices(&self) -> Result<Vec<Device>> {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }

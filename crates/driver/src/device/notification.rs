@@ -76,7 +76,6 @@ impl NotificationListener {
     ///
     /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuDeviceUnregisterAsyncNotification")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
@@ -97,7 +96,6 @@ impl Notification {
     /// # Safety
     ///
     /// `info` is the argument that the driver passed to a callback.
-    #[inline]
     unsafe fn from_raw(info: &CUasyncNotificationInfo) -> Self {
         match info.type_ {
             CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => {
@@ -117,7 +115,6 @@ impl fmt::Debug for NotificationListener {
 }
 
 impl Drop for NotificationListener {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             CALLBACKS.forget(self.number);

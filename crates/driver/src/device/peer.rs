@@ -83,7 +83,6 @@ impl Device {
 }
 
 /// Returns `false` for an attribute that the driver does not support.
-#[inline]
 fn known(answer: Result<bool>) -> Result<bool> {
     match answer {
         Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => Ok(false),

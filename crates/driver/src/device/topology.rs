@@ -55,7 +55,6 @@ impl Topology {
     /// Returns the access of the device with ordinal `from` to the memory of the device with ordinal `to`; `None` if
     /// they are equal or do not exist.
     #[must_use]
-    #[inline]
     pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
         let count = self.devices.len();
         if from >= count || to >= count {

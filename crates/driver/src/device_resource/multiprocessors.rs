@@ -76,7 +76,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetDevResource")]
-    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors { description: Description::of_device(self, KIND)?, device: self.clone() })
     }
@@ -92,7 +91,6 @@ impl Context {
     /// An error returned by the driver.
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
-    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors { description: Description::of_context(self, KIND)?, device: self.device().clone() })
     }
@@ -107,7 +105,6 @@ impl Stream {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuStreamGetDevResource")]
-    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         let device = self.context().device().clone();
         Ok(Multiprocessors { description: Description::of_stream(self, KIND)?, device })
@@ -117,7 +114,6 @@ impl Stream {
 impl Multiprocessors {
     /// Returns the number of multiprocessors.
     #[must_use]
-    #[inline]
     pub fn count(&self) -> u32 {
         self.sm().smCount
     }
@@ -125,7 +121,6 @@ impl Multiprocessors {
     /// Returns the minimum size of a set split from this one; 0 if this set was itself split off and is not in a
     /// context yet, and before CUDA 13.0.
     #[must_use]
-    #[inline]
     pub fn least_part(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
@@ -133,7 +128,6 @@ impl Multiprocessors {
     /// Returns the granularity of set sizes, which is also the number of multiprocessors guaranteed to run one cluster
     /// together; 0 if this set was itself split off and is not in a context yet, and before CUDA 13.0.
     #[must_use]
-    #[inline]
     pub fn alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
     }
@@ -290,7 +284,6 @@ impl Partition {
     /// Sets the locality domain. [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) is the number
     /// of domains.
     #[must_use]
-    #[inline]
     pub const fn with_locality(mut self, domain: u32) -> Self {
         self.locality = Some(domain);
         self

@@ -41,7 +41,6 @@ impl Device {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig { description: Description::of_device(self, kind)?, device: self.clone() })
@@ -57,7 +56,6 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig { description: Description::of_context(self, kind)?, device: self.device().clone() })
@@ -71,7 +69,6 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
         Ok(WorkQueue { description: Description::of_context(self, kind)?, context: self.clone() })
@@ -81,14 +78,12 @@ impl Context {
 impl WorkQueueConfig {
     /// Returns the expected number of streams with concurrent work.
     #[must_use]
-    #[inline]
     pub fn concurrency(&self) -> u32 {
         self.config().wqConcurrencyLimit
     }
 
     /// Returns the set of contexts that share work queues.
     #[must_use]
-    #[inline]
     pub fn scope(&self) -> WorkQueueScope {
         match self.config().sharingScope {
             CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX => WorkQueueScope::Device,
@@ -99,14 +94,12 @@ impl WorkQueueConfig {
 
     /// Sets the expected number of concurrent streams.
     #[must_use]
-    #[inline]
     pub fn with_concurrency(self, streams: u32) -> Self {
         self.with(|config| config.wqConcurrencyLimit = streams)
     }
 
     /// Sets the scope.
     #[must_use]
-    #[inline]
     pub fn with_scope(self, scope: WorkQueueScope) -> Self {
         self.with(|config| {
             config.sharingScope = match scope {
@@ -117,7 +110,6 @@ impl WorkQueueConfig {
         })
     }
 
-    #[inline]
     pub(crate) fn parts(&self) -> (Description, Device) {
         (self.description, self.device.clone())
     }
@@ -127,7 +119,6 @@ impl WorkQueueConfig {
         unsafe { self.description.0.__bindgen_anon_1.wqConfig }
     }
 
-    #[inline]
     fn with(mut self, change: impl FnOnce(&mut CUdevWorkqueueConfigResource)) -> Self {
         let mut config = self.config();
         change(&mut config);
@@ -137,7 +128,6 @@ impl WorkQueueConfig {
 }
 
 impl WorkQueue {
-    #[inline]
     pub(crate) fn parts(&self) -> (Description, Device) {
         (self.description, self.context.device().clone())
     }

@@ -73,7 +73,6 @@ fn find_or_compile(
 }
 
 /// Reports a failure of the cache, which does not fail the load.
-#[inline]
 fn report(result: Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, "the compiled image cannot be cached");
@@ -118,7 +117,6 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     }
 }
 
-#[inline]
 fn compile(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Image<'static>> {
     let mut linker = Linker::new(context, options)?;
     linker.add_image("ptx", image, options)?;

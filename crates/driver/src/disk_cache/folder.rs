@@ -46,7 +46,6 @@ fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
 
 /// Creates `folder` if it does not exist; a user's directories are private on this system.
 #[cfg(not(unix))]
-#[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
@@ -91,14 +90,12 @@ fn expect_private(file: &fs::Metadata) -> io::Result<()> {
 
 /// Syncs the names in `folder` to disk.
 #[cfg(unix)]
-#[inline]
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Does nothing: names need no separate sync on this system.
 #[cfg(not(unix))]
-#[inline]
 pub(super) fn sync(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -14,7 +14,6 @@ pub struct CacheKey {
 impl CacheKey {
     /// Creates a key without parts. `kind` names the kind of entry, such as `ptx`.
     #[must_use]
-    #[inline]
     pub fn new(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("kind", kind.as_bytes())
     }
@@ -26,7 +25,6 @@ impl CacheKey {
     ///
     /// - Only unmodified output of a compiler or linker is stored under the key, or under keys derived from it.
     #[must_use]
-    #[inline]
     pub unsafe fn of_code(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("code", kind.as_bytes())
     }

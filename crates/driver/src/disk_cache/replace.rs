@@ -42,7 +42,6 @@ fn repeat(
 }
 
 /// Returns `true` for `ERROR_ACCESS_DENIED` and `ERROR_SHARING_VIOLATION` of Windows.
-#[inline]
 fn is_open(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(5 | 32))
 }

@@ -14,25 +14,21 @@ impl Scratch {
         Self(folder)
     }
 
-    #[inline]
     fn cache(&self) -> DiskCache {
         DiskCache::open(&self.0).expect("the folder can be created")
     }
 
-    #[inline]
     fn files(&self) -> Vec<PathBuf> {
         fs::read_dir(&self.0).expect("a folder").map(|file| file.expect("a file").path()).collect()
     }
 }
 
 impl Drop for Scratch {
-    #[inline]
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap_or_default();
     }
 }
 
-#[inline]
 fn key(name: &str) -> CacheKey {
     CacheKey::new("test").with("name", name.as_bytes())
 }

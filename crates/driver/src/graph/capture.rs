@@ -102,7 +102,6 @@ impl Graph {
     /// handle.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
-    #[inline]
     pub fn capture<E: From<Error>>(
         context: &Context,
         work: impl FnOnce(&CaptureScope) -> Result<(), E>,
@@ -129,7 +128,6 @@ impl CaptureScope {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn fork(&self) -> Result<Stream> {
         let branch = Stream::of_scope(self.root.context(), &self.scope)?;
         let _guard = AccessGuard::new(&self.root)?;
@@ -145,7 +143,6 @@ impl CaptureScope {
     /// # Errors
     ///
     /// An argument error if `branch` is not a stream of this capture.
-    #[inline]
     pub fn join(&self, branch: &Stream) -> Result<()> {
         if !self.scope.is_that_of(branch) {
             return Err(foreign(branch, "CaptureScope::join"));
@@ -164,7 +161,6 @@ impl CaptureScope {
     /// An argument error if `stream` is not part of this capture, if a node belongs to another graph or was removed, or
     /// if the capture creates a new graph.
     #[doc(alias = "cuStreamUpdateCaptureDependencies")]
-    #[inline]
     pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
         let operation = "CaptureScope::follow";
         if !self.scope.is_that_of(stream) {
@@ -199,7 +195,6 @@ impl CaptureScope {
     /// # Errors
     ///
     /// An argument error if `stream` is not part of this capture. The function is then dropped.
-    #[inline]
     pub fn add_host(&self, stream: &Stream, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
         if !self.scope.is_that_of(stream) {
             return Err(foreign(stream, "CaptureScope::add_host"));
@@ -214,7 +209,6 @@ impl CaptureScope {
     }
 
     /// Creates a stream on which `begin` has started a capture.
-    #[inline]
     pub(super) fn begin(
         context: &Context,
         operation: &'static str,
@@ -230,21 +224,18 @@ impl CaptureScope {
     }
 
     /// Runs `work`, whose thread may enqueue work on the streams of this capture only.
-    #[inline]
     pub(super) fn record<E>(&self, work: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
         let _inside = capture_guard::enter(self.scope.identity());
         work(self)
     }
 
     /// Ends the capture and returns its graph.
-    #[inline]
     fn end(&mut self) -> Result<Graph> {
         let Captured { raw, kept, objects } = self.finish()?;
         Graph::owning(self.root.context(), raw, kept).retaining("Graph::capture", &objects)
     }
 
     /// Ends the capture in any case and returns its result. An incomplete new graph is destroyed.
-    #[inline]
     pub(super) fn finish(&mut self) -> Result<Captured> {
         self.is_ended = true;
         // No other thread enqueues work on the streams now: earlier work is in the log, and later work runs outside the
@@ -266,7 +257,6 @@ impl CaptureScope {
         Ok(Captured { raw: raw?, kept, objects })
     }
 
-    #[inline]
     fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is valid for writes.
@@ -275,7 +265,6 @@ impl CaptureScope {
     }
 
     /// Ends the capture, if it is in progress, and discards it.
-    #[inline]
     pub(super) fn abandon(&mut self) {
         if !self.is_ended {
             release(|| self.finish().map(|captured| self.discard(captured.raw)));
@@ -283,7 +272,6 @@ impl CaptureScope {
     }
 
     /// Destroys the graph of the capture if it is a new one.
-    #[inline]
     fn discard(&self, raw: CUgraph) {
         if self.target.is_none() {
             drop(Graph::owning(self.root.context(), raw, Kept::default()));
@@ -291,7 +279,6 @@ impl CaptureScope {
     }
 
     /// Makes the root stream wait for every branch, and frees the memory allocated in the capture and not yet freed.
-    #[inline]
     fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
         let (branches, allocations) = (std::mem::take(log.branches()), std::mem::take(log.allocations()));
         branches
@@ -307,7 +294,6 @@ impl CaptureScope {
 }
 
 /// Returns the objects that the graph of a capture keeps alive, and the closures that the driver retains for it.
-#[inline]
 fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
     let (leases, others) = log.into_parts();
     let (mut kept, mut objects) = (Kept::default(), Vec::new());
@@ -329,7 +315,6 @@ fn foreign(stream: &Stream, operation: &'static str) -> Error {
 impl Deref for CaptureScope {
     type Target = Stream;
 
-    #[inline]
     fn deref(&self) -> &Stream {
         &self.root
     }
@@ -342,7 +327,6 @@ impl fmt::Debug for CaptureScope {
 }
 
 impl Drop for CaptureScope {
-    #[inline]
     fn drop(&mut self) {
         // The capture has ended, unless `work` panicked.
         self.abandon();

@@ -81,7 +81,6 @@ impl Graph {
     /// work conflicts with unordered work outside this graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code
     /// ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
-    #[inline]
     pub fn capture_into<E: From<Error>>(
         &mut self,
         after: &[Node],
@@ -94,7 +93,6 @@ impl Graph {
     }
 
     /// Returns the raw handles of the graph and of the given nodes.
-    #[inline]
     fn raw_with(&self, state: &State, nodes: &[Node]) -> Result<(CUgraph, Vec<CUgraphNode>)> {
         let raw = state.graph(OPERATION, self.number)?;
         let nodes = nodes.iter().map(|node| state.member(OPERATION, self.number, *node));
@@ -102,7 +100,6 @@ impl Graph {
     }
 
     /// Starts the capture on `root`, blocks every other use of the graph, and returns the existing nodes.
-    #[inline]
     fn begin_capture(&self, root: &Stream, after: &[Node]) -> Result<HashSet<Node>> {
         let mut state = self.tree.lock()?;
         let before = self.nodes_in(&mut state)?.into_iter().collect();
@@ -118,7 +115,6 @@ impl Graph {
 }
 
 impl<'graph> Addition<'graph> {
-    #[inline]
     fn begin(graph: &'graph mut Graph, after: &[Node]) -> Result<Self> {
         let function = Function::cuStreamBeginCaptureToGraph;
         if !graph.driver().has(function) {
@@ -135,7 +131,6 @@ impl<'graph> Addition<'graph> {
     }
 
     /// Ends the capture and returns the last captured nodes.
-    #[inline]
     fn settle(&mut self) -> Result<Vec<Node>> {
         let captured = self.scope.finish()?;
         let mut state = self.graph.tree.lock()?;
@@ -148,7 +143,6 @@ impl<'graph> Addition<'graph> {
         last
     }
 
-    #[inline]
     fn settle_in(&self, state: &mut State, captured: &Captured) -> Result<Vec<Node>> {
         let (graph, edges) = (&*self.graph, self.graph.edges_in(state)?);
         let parts = self.parts(graph.nodes_in(state)?, &edges);
@@ -166,7 +160,6 @@ impl<'graph> Addition<'graph> {
     }
 
     /// Returns the nodes at the boundary between existing and captured work, and at the end.
-    #[inline]
     fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
         let (old, new): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| self.before.contains(node));
         let is_old = |node: &Node| self.before.contains(node);
@@ -183,7 +176,6 @@ impl<'graph> Addition<'graph> {
     }
 
     /// Removes the captured nodes.
-    #[inline]
     fn take_back(&self) -> Result<()> {
         let mut state = self.graph.tree.lock()?;
         state.refuse(None);
@@ -198,7 +190,6 @@ impl<'graph> Addition<'graph> {
 }
 
 impl Drop for Addition<'_> {
-    #[inline]
     fn drop(&mut self) {
         if !self.is_settled {
             // The work failed or panicked, or could not be ordered.

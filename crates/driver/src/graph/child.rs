@@ -23,7 +23,6 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` if the child allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional
     /// nodes.
     #[doc(alias = "cuGraphAddChildGraphNode")]
-    #[inline]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
         let operation = "Graph::add_child";
         let driver = self.driver();
@@ -53,7 +52,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
-    #[inline]
     pub fn child(&self, node: ChildNode) -> Result<Self> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::child", self.number, *node)?;
@@ -72,7 +70,6 @@ impl Graph {
     ///
     /// An error returned by the driver, for example for a graph that allocates memory or has conditional nodes.
     #[doc(alias = "cuGraphClone")]
-    #[inline]
     pub fn try_clone(&self) -> Result<Self> {
         let state = self.tree.lock()?;
         let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
@@ -93,7 +90,6 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` if this is not a clone of `original`, or the node was added later; an argument error
     /// if the node does not belong to `original`.
     #[doc(alias = "cuGraphNodeFindInClone")]
-    #[inline]
     pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
         let operation = "Graph::find";
         let found = self.apart(operation, original, |state, other| {
@@ -109,7 +105,6 @@ impl Graph {
 
     /// Runs `use_both` with the states of two graphs of one context that are in different trees; otherwise returns an
     /// error of `operation`.
-    #[inline]
     pub(super) fn apart<T>(
         &self,
         operation: &'static str,

@@ -47,14 +47,12 @@ pub struct ConditionalNode {
 impl Condition {
     /// Returns the raw handle.
     #[must_use]
-    #[inline]
     pub fn as_raw(self) -> CUgraphConditionalHandle {
         self.0
     }
 }
 
 impl ConditionalKind {
-    #[inline]
     const fn to_raw(self) -> (CUgraphConditionalNodeType, u32) {
         match self {
             Self::If => (CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF, 1),
@@ -68,7 +66,6 @@ impl ConditionalKind {
 impl ConditionalNode {
     /// Returns the node.
     #[must_use]
-    #[inline]
     pub fn node(&self) -> Node {
         self.node
     }
@@ -84,7 +81,6 @@ impl Graph {
     ///
     /// An error returned by the driver. Instantiation fails if no conditional node uses the handle.
     #[doc(alias = "cuGraphConditionalHandleCreate")]
-    #[inline]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {
         let state = self.tree.lock()?;
         let (graph, mut handle) = (state.graph("Graph::condition", self.number)?, 0);
@@ -107,7 +103,6 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
     /// the condition belongs to another graph or is used by another node.
     #[doc(alias = "CU_GRAPH_NODE_TYPE_CONDITIONAL")]
-    #[inline]
     pub fn add_conditional(
         &mut self,
         after: &[Node],

@@ -70,14 +70,12 @@ unsafe impl Sync for CopyMemory {}
 impl GraphCopy {
     /// Creates the operands of a copy of `bytes` bytes.
     #[must_use]
-    #[inline]
     pub const fn new(from: CopyPlace, to: CopyPlace, bytes: usize) -> Self {
         Self { from, to, bytes, rows: 1, layers: 1 }
     }
 
     /// Sets the number of rows in a layer.
     #[must_use]
-    #[inline]
     pub const fn with_rows(mut self, rows: usize) -> Self {
         self.rows = rows;
         self
@@ -85,14 +83,12 @@ impl GraphCopy {
 
     /// Sets the number of layers.
     #[must_use]
-    #[inline]
     pub const fn with_layers(mut self, layers: usize) -> Self {
         self.layers = layers;
         self
     }
 
     /// Converts the operands to the driver's parameters.
-    #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMCPY3D {
         let mut raw = CUDA_MEMCPY3D {
             WidthInBytes: self.bytes,
@@ -121,7 +117,6 @@ impl GraphCopy {
         raw
     }
 
-    #[inline]
     fn from_raw(raw: &CUDA_MEMCPY3D) -> Self {
         let from = CopyPlace {
             memory: CopyMemory::from_raw(raw.srcMemoryType, raw.srcDevice, raw.srcHost.cast_mut(), raw.srcArray),
@@ -142,28 +137,24 @@ impl GraphCopy {
 impl CopyPlace {
     /// Device memory starting at `address`.
     #[must_use]
-    #[inline]
     pub const fn device(address: DevicePointer<u8>) -> Self {
         Self::new(CopyMemory::Device(address))
     }
 
     /// Host memory starting at `address`.
     #[must_use]
-    #[inline]
     pub const fn host(address: *mut c_void) -> Self {
         Self::new(CopyMemory::Host(address))
     }
 
     /// The start of `memory`, with contiguous rows and layers.
     #[must_use]
-    #[inline]
     pub const fn new(memory: CopyMemory) -> Self {
         Self { memory, pitch: 0, layer_rows: 0, origin: (0, 0, 0) }
     }
 
     /// Sets the row pitch in bytes: the distance between the starts of consecutive rows.
     #[must_use]
-    #[inline]
     pub const fn with_pitch(mut self, pitch: usize) -> Self {
         self.pitch = pitch;
         self
@@ -171,7 +162,6 @@ impl CopyPlace {
 
     /// Sets the layer height in rows: the distance between the starts of consecutive layers.
     #[must_use]
-    #[inline]
     pub const fn with_layer_rows(mut self, rows: usize) -> Self {
         self.layer_rows = rows;
         self
@@ -179,25 +169,21 @@ impl CopyPlace {
 
     /// Sets the start of the copy: byte within the row, row within the layer, and layer.
     #[must_use]
-    #[inline]
     pub const fn with_origin(mut self, byte: usize, row: usize, layer: usize) -> Self {
         self.origin = (byte, row, layer);
         self
     }
 
-    #[inline]
     const fn row_pitch(&self, bytes: usize) -> usize {
         if self.pitch == 0 { bytes.saturating_add(self.origin.0) } else { self.pitch }
     }
 
-    #[inline]
     const fn layer_pitch(&self, rows: usize) -> usize {
         if self.layer_rows == 0 { rows.saturating_add(self.origin.1) } else { self.layer_rows }
     }
 }
 
 impl CopyMemory {
-    #[inline]
     const fn kind(&self) -> CUmemorytype {
         match self {
             Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -207,7 +193,6 @@ impl CopyMemory {
         }
     }
 
-    #[inline]
     fn from_raw(kind: CUmemorytype, device: u64, host: *mut c_void, array: CUarray) -> Self {
         match kind {
             CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host(host),
@@ -238,7 +223,6 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if an
     /// operand is not within one allocation, or a pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemcpyNode")]
-    #[inline]
     pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
         let (raw, context) = (copy.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_copy", after, None, |driver, spot| {
@@ -263,7 +247,6 @@ impl Graph {
     ///
     /// As for [`Graph::add_copy`].
     #[doc(alias = "cuGraphMemcpyNodeSetParams")]
-    #[inline]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let raw = copy.to_raw();
         let state = self.tree.lock()?;
@@ -283,7 +266,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
-    #[inline]
     pub fn copy(&self, node: CopyNode) -> Result<GraphCopy> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::copy", self.number, *node)?;

@@ -52,7 +52,6 @@ const LAUNCH_ORDER_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
 impl EdgeData {
     /// Creates a full dependency: the dependent node starts after the first node has completed.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { from_port: 0, to_port: 0, kind: EdgeKind::Full }
     }
@@ -60,7 +59,6 @@ impl EdgeData {
     /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
     /// kernel has triggered it, and itself waits for the completion of the first kernel.
     #[must_use]
-    #[inline]
     pub const fn programmatic() -> Self {
         Self { from_port: PROGRAMMATIC_PORT, to_port: 0, kind: EdgeKind::Programmatic }
     }
@@ -68,12 +66,10 @@ impl EdgeData {
     /// Creates a programmatic dependency between kernels. The dependent kernel starts once every block of the first
     /// kernel has started, and itself waits for the completion of the first kernel.
     #[must_use]
-    #[inline]
     pub const fn launch_order() -> Self {
         Self { from_port: LAUNCH_ORDER_PORT, to_port: 0, kind: EdgeKind::Programmatic }
     }
 
-    #[inline]
     pub(super) const fn to_raw(self) -> CUgraphEdgeData {
         let kind = match self.kind {
             EdgeKind::Full => CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as u8,
@@ -83,7 +79,6 @@ impl EdgeData {
         CUgraphEdgeData { from_port: self.from_port, to_port: self.to_port, type_: kind, reserved: [0; 5] }
     }
 
-    #[inline]
     const fn from_raw(raw: CUgraphEdgeData) -> Self {
         let kind = match raw.type_ {
             0 => EdgeKind::Full,
@@ -93,7 +88,6 @@ impl EdgeData {
         Self { from_port: raw.from_port, to_port: raw.to_port, kind }
     }
 
-    #[inline]
     fn is_plain(self) -> bool {
         self == Self::new()
     }
@@ -108,13 +102,11 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetNodes")]
-    #[inline]
     pub fn nodes(&self) -> Result<Vec<Node>> {
         self.nodes_in(&mut *self.tree.lock()?)
     }
 
     /// Returns the nodes, for a thread that holds the lock of the tree.
-    #[inline]
     pub(super) fn nodes_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let graph = state.graph("Graph::nodes", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
@@ -132,7 +124,6 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetRootNodes")]
-    #[inline]
     pub fn roots(&self) -> Result<Vec<Node>> {
         let mut state = self.tree.lock()?;
         let graph = state.graph("Graph::roots", self.number)?;
@@ -151,13 +142,11 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetEdges")]
-    #[inline]
     pub fn edges(&self) -> Result<Vec<Edge>> {
         self.edges_in(&mut *self.tree.lock()?)
     }
 
     /// Returns the edges, for a thread that holds the lock of the tree.
-    #[inline]
     pub(super) fn edges_in(&self, state: &mut State) -> Result<Vec<Edge>> {
         let graph = state.graph("Graph::edges", self.number)?;
         let (driver, mut count) = (self.driver(), 0);
@@ -186,7 +175,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetDependencies")]
-    #[inline]
     pub fn dependencies(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependencies", self.number, node)?;
@@ -210,7 +198,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
-    #[inline]
     pub fn dependents(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
         let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependents", self.number, node)?;
@@ -235,7 +222,6 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge
     /// already exists.
     #[doc(alias = "cuGraphAddDependencies")]
-    #[inline]
     pub fn add_dependency(&mut self, from: Node, to: Node) -> Result<()> {
         // SAFETY: a full dependency imposes no requirement on the nodes.
         unsafe { self.add_edge(from, to, EdgeData::new()) }
@@ -254,7 +240,6 @@ impl Graph {
     ///
     /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds do not support such an
     /// edge.
-    #[inline]
     pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::add_edge", self.driver());
         let state = self.tree.lock()?;
@@ -272,7 +257,6 @@ impl Graph {
 
     /// Makes the second node of each pair depend on the first, in a graph whose tree this thread has locked. Requires a
     /// driver for CUDA 12.3.
-    #[inline]
     pub(super) fn add_edges_in(&self, state: &State, operation: &'static str, edges: &[(Node, Node)]) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
         let members = |nodes: &mut dyn Iterator<Item = Node>| {
@@ -294,7 +278,6 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed, or if the graph contains captured work that
     /// writes memory, whose order must be kept; `CUDA_ERROR_INVALID_VALUE` if the edge does not exist.
     #[doc(alias = "cuGraphRemoveDependencies")]
-    #[inline]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::remove_edge", self.driver());
         let state = self.tree.lock()?;
@@ -311,14 +294,12 @@ impl Graph {
         removed.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
-    #[inline]
     fn known(&self, state: &mut State, nodes: Vec<(CUgraphNode, CUgraphEdgeData)>) -> Vec<(Node, EdgeData)> {
         let known = |(node, data)| (state.known(self.number, node), EdgeData::from_raw(data));
         nodes.into_iter().map(known).collect()
     }
 }
 
-#[inline]
 fn get_edges(
     driver: &Driver,
     graph: curium_sys::CUgraph,
@@ -335,7 +316,6 @@ fn get_edges(
 }
 
 /// Calls a driver function twice: for the length of a list, and for its contents.
-#[inline]
 fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()>) -> Result<Vec<T>> {
     let mut count = 0;
     call(std::ptr::null_mut(), &raw mut count)?;
@@ -348,7 +328,6 @@ fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()
 }
 
 /// Calls a driver function twice, for a list of nodes with the data of their edges.
-#[inline]
 fn list_with_data(
     mut call: impl FnMut(*mut CUgraphNode, *mut CUgraphEdgeData, *mut usize) -> Result<()>,
 ) -> Result<Vec<(CUgraphNode, CUgraphEdgeData)>> {

@@ -15,7 +15,6 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
     /// graph or was removed.
     #[doc(alias = "cuGraphAddEventRecordNode")]
-    #[inline]
     pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
         expect_event(self.context(), event, "Graph::add_event_record")?;
         let kept = Some(Resource::Event(event.share()));
@@ -37,7 +36,6 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if a node in `after` belongs to another
     /// graph or was removed.
     #[doc(alias = "cuGraphAddEventWaitNode")]
-    #[inline]
     pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
         expect_event(self.context(), event, "Graph::add_event_wait")?;
         let kept = Some(Resource::Event(event.share()));
@@ -60,7 +58,6 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
     /// was removed.
     #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
-    #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_record")?;
         let mut state = self.tree.lock()?;
@@ -82,7 +79,6 @@ impl Graph {
     /// An argument error if the event belongs to another context or driver, or if the node belongs to another graph or
     /// was removed.
     #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
-    #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_wait")?;
         let mut state = self.tree.lock()?;
@@ -103,7 +99,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
-    #[inline]
     pub fn records(&self, node: EventRecordNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::records", self.number, *node)?;
@@ -121,7 +116,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
-    #[inline]
     pub fn waits_for(&self, node: EventWaitNode, event: &Event) -> Result<bool> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::waits_for", self.number, *node)?;
@@ -133,7 +127,6 @@ impl Graph {
 }
 
 /// Returns an error of `operation` unless `event` belongs to `context`.
-#[inline]
 pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
     context.driver().expect_same(event.driver(), operation)?;
     if event.context().as_raw() == context.as_raw() {

@@ -47,7 +47,6 @@ impl GraphExec {
     /// An argument error if the node does not belong to the source graph or was removed from it;
     /// `CUDA_ERROR_INVALID_VALUE` if the executable graph does not have the node. The function is then dropped.
     #[doc(alias = "cuGraphExecHostNodeSetParams")]
-    #[inline]
     pub fn set_host<F: Fn() + Send + Sync + 'static>(&mut self, node: HostNode, function: F) -> Result<()> {
         if self.closures().is_none() {
             let closures = Closures::new(self.context())?;
@@ -81,7 +80,6 @@ impl GraphExec {
     }
 
     /// Retires the closures, which no subsequent launch calls.
-    #[inline]
     pub(super) fn retire_closures(&mut self) {
         if let Some(mut closures) = self.closures().take() {
             let current = std::mem::take(&mut closures.current);
@@ -91,13 +89,11 @@ impl GraphExec {
 }
 
 impl Closures {
-    #[inline]
     fn new(context: &Context) -> Result<Self> {
         Ok(Self { ended: Event::new(context, EventFlags::DISABLE_TIMING)?, current: HashMap::new() })
     }
 
     /// Drops closures once the launches so far have completed.
-    #[inline]
     fn retire(&self, closures: Vec<Closure>) {
         if closures.is_empty() {
             return;
@@ -112,12 +108,10 @@ impl Closures {
 }
 
 impl Waiter for Retired {
-    #[inline]
     fn event(&self) -> &Event {
         &self.ended
     }
 
-    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         // Once the context has failed, no launch continues.
         answer.unwrap_or(true)

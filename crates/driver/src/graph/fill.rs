@@ -36,14 +36,12 @@ pub enum FillValue {
 impl GraphFill {
     /// Creates the operands for one row of `elements` elements.
     #[must_use]
-    #[inline]
     pub const fn new(address: DevicePointer<u8>, value: FillValue, elements: usize) -> Self {
         Self { address, value, elements, rows: 1, pitch: 0 }
     }
 
     /// Sets the number of rows and the row pitch in bytes.
     #[must_use]
-    #[inline]
     pub const fn with_rows(mut self, rows: usize, pitch: usize) -> Self {
         self.rows = rows;
         self.pitch = pitch;
@@ -51,7 +49,6 @@ impl GraphFill {
     }
 
     /// Converts the operands to the driver's parameters.
-    #[inline]
     pub(super) fn to_raw(self) -> CUDA_MEMSET_NODE_PARAMS {
         let (value, size) = match self.value {
             FillValue::U8(value) => (value.into(), 1),
@@ -69,7 +66,6 @@ impl GraphFill {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the value has the size that is looked at")]
-    #[inline]
     fn from_raw(raw: &CUDA_MEMSET_NODE_PARAMS) -> Self {
         let value = match raw.elementSize {
             1 => FillValue::U8(raw.value as u8),
@@ -104,7 +100,6 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if
     /// the memory is not within one allocation or not aligned to the value, or if the pitch is smaller than a row.
     #[doc(alias = "cuGraphAddMemsetNode")]
-    #[inline]
     pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
         let (raw, context) = (fill.to_raw(), self.context().as_raw());
         let added = self.add("Graph::add_fill", after, None, |driver, spot| {
@@ -129,7 +124,6 @@ impl Graph {
     ///
     /// As for [`Graph::add_fill`].
     #[doc(alias = "cuGraphMemsetNodeSetParams")]
-    #[inline]
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let raw = fill.to_raw();
         let state = self.tree.lock()?;
@@ -150,7 +144,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
-    #[inline]
     pub fn fill(&self, node: FillNode) -> Result<GraphFill> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::fill", self.number, *node)?;

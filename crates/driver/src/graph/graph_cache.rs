@@ -88,14 +88,12 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
 
     /// Creates an empty cache with the default capacity.
     #[must_use]
-    #[inline]
     pub fn new() -> Self {
         Self::with_capacity(Self::CAPACITY)
     }
 
     /// Creates an empty cache for `capacity` keys, at least one. The least recently used key is evicted.
     #[must_use]
-    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         Self { entries: HashMap::new(), capacity: capacity.max(1), clock: 0, counts: GraphCacheCounts::default() }
     }
@@ -115,7 +113,6 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
     /// # Errors
     ///
     /// The error of the launch, or of `work` if it was enqueued directly.
-    #[inline]
     pub fn run<E: From<Error> + fmt::Debug>(
         &mut self,
         stream: &Stream,
@@ -143,33 +140,28 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
 
     /// Returns the number of times that each outcome occurred.
     #[must_use]
-    #[inline]
     pub fn counts(&self) -> GraphCacheCounts {
         self.counts
     }
 
     /// Returns the number of cached keys.
     #[must_use]
-    #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Returns `true` if no key is cached.
     #[must_use]
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Drops all executable graphs, and with them the leases of their memory.
-    #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
     /// Captures the work and launches it.
-    #[inline]
     fn capture<E: From<Error>>(
         &mut self,
         stream: &Stream,
@@ -193,7 +185,6 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
         Ok(replayed)
     }
 
-    #[inline]
     fn make_room(&mut self) {
         if self.entries.len() < self.capacity {
             return;
@@ -207,7 +198,6 @@ impl<K: Eq + Hash + Clone, I: PartialEq> GraphCache<K, I> {
 }
 
 /// Returns an executable graph of the work: the previous one if it can be updated, otherwise a new one.
-#[inline]
 fn executable<E: From<Error>>(
     stream: &Stream,
     before: Option<GraphExec>,
@@ -222,7 +212,6 @@ fn executable<E: From<Error>>(
 }
 
 impl GraphCacheCounts {
-    #[inline]
     fn count<E>(&mut self, replayed: &GraphCacheOutcome<E>) {
         let count = match replayed {
             GraphCacheOutcome::Captured => &mut self.captured,
@@ -236,7 +225,6 @@ impl GraphCacheCounts {
 }
 
 impl<K: Eq + Hash + Clone, I: PartialEq> Default for GraphCache<K, I> {
-    #[inline]
     fn default() -> Self {
         Self::new()
     }

@@ -27,7 +27,6 @@ impl Graph {
     ///
     /// An argument error if a node in `after` belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphAddHostNode")]
-    #[inline]
     pub fn add_host(&mut self, after: &[Node], function: impl Fn() + Send + Sync + 'static) -> Result<HostNode> {
         let (object, params) = closure(self.driver(), function)?;
         self.retain_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;
@@ -53,7 +52,6 @@ impl Graph {
     ///
     /// An argument error if the node belongs to another graph or was removed. The function is then dropped.
     #[doc(alias = "cuGraphHostNodeSetParams")]
-    #[inline]
     pub fn set_host(&mut self, node: HostNode, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
         let operation = "Graph::set_host";
         let raw = self.tree.lock()?.member(operation, self.number, *node)?;
@@ -77,7 +75,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphHostNodeGetParams")]
-    #[inline]
     pub fn raw_host(&self, node: HostNode) -> Result<CUDA_HOST_NODE_PARAMS> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::raw_host", self.number, *node)?;
@@ -89,7 +86,6 @@ impl Graph {
 }
 
 /// Creates a user object that owns the closure, and the parameters of a node that calls it.
-#[inline]
 pub(super) fn closure<F>(driver: &Driver, function: F) -> Result<(ObjectReference, CUDA_HOST_NODE_PARAMS)>
 where
     F: Fn() + Send + Sync + 'static,

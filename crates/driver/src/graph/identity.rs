@@ -39,7 +39,6 @@ impl Graph {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphGetId")]
-    #[inline]
     pub fn id(&self) -> Result<u32> {
         let state = self.tree.lock()?;
         let (graph, mut id) = (state.graph("Graph::id", self.number)?, 0);
@@ -56,7 +55,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetLocalId")]
-    #[inline]
     pub fn local_id(&self, node: Node) -> Result<u32> {
         let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::local_id", self.number, node)?, 0);
@@ -73,7 +71,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetToolsId")]
-    #[inline]
     pub fn tools_id(&self, node: Node) -> Result<u64> {
         let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::tools_id", self.number, node)?, 0);
@@ -90,7 +87,6 @@ impl Graph {
     ///
     /// An argument error if the node belongs neither to this graph nor to a child graph, or was removed.
     #[doc(alias = "cuGraphNodeGetContainingGraph")]
-    #[inline]
     pub fn contains(&self, node: Node) -> Result<bool> {
         let state = self.tree.lock()?;
         let own = state.graph("Graph::contains", self.number)?;
@@ -108,7 +104,6 @@ impl Graph {
     ///
     /// An argument error if the path contains a NUL; `CUDA_ERROR_OPERATING_SYSTEM` if the file cannot be written.
     #[doc(alias = "cuGraphDebugDotPrint")]
-    #[inline]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<()> {
         let name: CString = c_path("Graph::write_dot", path.as_ref())?;
         let state = self.tree.lock()?;
@@ -128,7 +123,6 @@ impl GraphExec {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuGraphExecGetId")]
-    #[inline]
     pub fn id(&self) -> Result<u32> {
         let mut id = 0;
         // SAFETY: the executable graph is live, and `id` is valid for writes.

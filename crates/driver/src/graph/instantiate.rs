@@ -43,14 +43,12 @@ pub struct InstantiateOptions<'a> {
 impl<'a> InstantiateOptions<'a> {
     /// Returns options without flags and without an upload.
     #[must_use]
-    #[inline]
     pub const fn new() -> Self {
         Self { flags: InstantiateFlags::empty(), upload: None }
     }
 
     /// Sets the flags.
     #[must_use]
-    #[inline]
     pub const fn with_flags(mut self, flags: InstantiateFlags) -> Self {
         self.flags = flags;
         self
@@ -58,7 +56,6 @@ impl<'a> InstantiateOptions<'a> {
 
     /// Uploads the executable graph on `stream`.
     #[must_use]
-    #[inline]
     pub const fn with_upload(mut self, stream: &'a Stream) -> Self {
         self.upload = Some(stream);
         self
@@ -83,7 +80,6 @@ impl Graph {
     /// names the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes and already has an executable
     /// graph.
     #[doc(alias = "cuGraphInstantiate")]
-    #[inline]
     pub fn instantiate(&self) -> Result<GraphExec> {
         self.instantiate_with(InstantiateOptions::new())
     }
@@ -97,7 +93,6 @@ impl Graph {
     /// As for [`Graph::instantiate`]; an argument error if the upload stream belongs to another context or driver.
     #[doc(alias = "cuGraphInstantiateWithParams")]
     #[doc(alias = "cuGraphInstantiateWithFlags")]
-    #[inline]
     pub fn instantiate_with(&self, options: InstantiateOptions<'_>) -> Result<GraphExec> {
         if let Some(stream) = options.upload {
             expect_context(self.context(), stream, "Graph::instantiate_with")?;
@@ -123,7 +118,6 @@ impl Graph {
     }
 }
 
-#[inline]
 fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: InstantiateOptions<'_>) -> Result<CUgraphExec> {
     let mut params =
         CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags.bits(), ..CUDA_GRAPH_INSTANTIATE_PARAMS::default() };
@@ -139,7 +133,6 @@ fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: Instanti
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
 
-#[inline]
 fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
     let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
@@ -151,7 +144,6 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
 
-#[inline]
 fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph is live, and the output pointer is valid.
@@ -170,7 +162,6 @@ impl Fault {
         error.advised(|_| self.advice().map(Cow::Borrowed))
     }
 
-    #[inline]
     fn advice(&self) -> Option<&'static str> {
         Some(match self.result {
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
@@ -206,7 +197,6 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
 }
 
 /// Returns an error of `operation` unless `stream` belongs to `context`.
-#[inline]
 pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
     context.driver().expect_same(stream.driver(), operation)?;
     if stream.context().as_raw() == context.as_raw() {

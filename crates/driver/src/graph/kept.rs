@@ -31,7 +31,6 @@ pub(crate) enum Resource {
 pub(crate) struct Kept(HashMap<usize, Resource>);
 
 impl Kept {
-    #[inline]
     pub(crate) fn add(&mut self, resource: &Resource) {
         match resource {
             // The driver retains these for everything created from the graph.
@@ -44,7 +43,6 @@ impl Kept {
         }
     }
 
-    #[inline]
     fn add_lease(&mut self, lease: &Lease) {
         match self.0.entry(lease.key()) {
             Entry::Vacant(vacant) => {
@@ -59,23 +57,19 @@ impl Kept {
     }
 
     /// Returns the objects.
-    #[inline]
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.0.values()
     }
 
-    #[inline]
     pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
         self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
     }
 
     /// Returns the lease of the same memory.
-    #[inline]
     pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
         if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
     }
 
-    #[inline]
     pub(crate) fn extend(&mut self, other: &Self) {
         other.0.values().for_each(|resource| self.add(resource));
     }
@@ -83,7 +77,6 @@ impl Kept {
 
 impl Resource {
     /// Returns the identity of the object. It is unique for as long as the object exists.
-    #[inline]
     fn address(&self) -> usize {
         match self {
             Self::Kernel(kernel) => kernel.raw.raw().addr(),
@@ -98,7 +91,6 @@ impl Resource {
 }
 
 impl Clone for Resource {
-    #[inline]
     fn clone(&self) -> Self {
         match self {
             Self::Kernel(kernel) => Self::Kernel(kernel.clone()),

@@ -40,14 +40,12 @@ pub struct GraphMemory {
 impl AllocationNode {
     /// Returns the address of the memory.
     #[must_use]
-    #[inline]
     pub fn address(&self) -> DevicePointer<u8> {
         self.address
     }
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.bytes
     }
@@ -56,7 +54,6 @@ impl AllocationNode {
 impl TypedNode for AllocationNode {}
 
 impl FoundNode for AllocationNode {
-    #[inline]
     fn at(&self, found: Found) -> Self {
         Self { node: found.0, ..*self }
     }
@@ -65,14 +62,12 @@ impl FoundNode for AllocationNode {
 impl std::ops::Deref for AllocationNode {
     type Target = Node;
 
-    #[inline]
     fn deref(&self) -> &Node {
         &self.node
     }
 }
 
 impl From<AllocationNode> for Node {
-    #[inline]
     fn from(node: AllocationNode) -> Self {
         node.node
     }
@@ -91,7 +86,6 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for 0
     /// bytes.
     #[doc(alias = "cuGraphAddMemAllocNode")]
-    #[inline]
     pub fn add_allocation(&mut self, after: &[Node], bytes: usize) -> Result<AllocationNode> {
         let context = self.context().clone();
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: bytes, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
@@ -126,7 +120,6 @@ impl Graph {
     /// An argument error if a node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if another node
     /// frees the memory.
     #[doc(alias = "cuGraphAddMemFreeNode")]
-    #[inline]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
         self.tree.lock()?.member("Graph::add_free", self.number, allocation.node)?;
         let address = allocation.address.as_raw();
@@ -145,7 +138,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not allocate.
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
-    #[inline]
     pub fn allocation(&self, node: Node) -> Result<AllocationNode> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::allocation", self.number, node)?;
@@ -163,7 +155,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if it does not free.
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
-    #[inline]
     pub fn freed(&self, node: Node) -> Result<DevicePointer<u8>> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::freed", self.number, node)?;
@@ -183,7 +174,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGetGraphMemAttribute")]
-    #[inline]
     pub fn graph_memory(&self) -> Result<GraphMemory> {
         let attribute = |attribute| -> Result<u64> {
             let mut value = 0_u64;
@@ -208,7 +198,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceSetGraphMemAttribute")]
-    #[inline]
     pub fn reset_graph_memory_maxima(&self) -> Result<()> {
         let reset = |attribute| {
             let mut zero = 0_u64;
@@ -228,7 +217,6 @@ impl Device {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuDeviceGraphMemTrim")]
-    #[inline]
     pub fn trim_graph_memory(&self) -> Result<()> {
         // SAFETY: the device belongs to this driver.
         unsafe { call!(self.driver(), cuDeviceGraphMemTrim(self.as_raw())) }

@@ -22,7 +22,6 @@ impl Graph {
     /// An argument error for more than 256 operations, or if a node in `after` belongs to another graph or was removed;
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device does not support an operation.
     #[doc(alias = "cuGraphAddBatchMemOpNode")]
-    #[inline]
     pub unsafe fn add_memory_operations(
         &mut self,
         after: &[Node],
@@ -52,7 +51,6 @@ impl Graph {
     ///
     /// As for [`Graph::add_memory_operations`].
     #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
-    #[inline]
     pub unsafe fn set_memory_operations(
         &mut self,
         node: MemoryOperationNode,
@@ -74,7 +72,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
-    #[inline]
     pub fn memory_operation_count(&self, node: MemoryOperationNode) -> Result<usize> {
         let state = self.tree.lock()?;
         let node = state.member("Graph::memory_operation_count", self.number, *node)?;
@@ -86,7 +83,6 @@ impl Graph {
 }
 
 /// Converts the operations to raw values.
-#[inline]
 pub(super) fn raw_operations(
     operations: &[MemoryOperation],
     operation: &'static str,
@@ -99,7 +95,6 @@ pub(super) fn raw_operations(
 }
 
 /// Returns the driver's parameters of a node that performs `operations`, which they point to.
-#[inline]
 pub(super) fn params(context: &Context, operations: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
     CUDA_BATCH_MEM_OP_NODE_PARAMS {
         ctx: context.as_raw(),

@@ -103,7 +103,6 @@ macro_rules! typed_nodes {
         impl TypedNode for $name {}
 
         impl FoundNode for $name {
-            #[inline]
             fn at(&self, found: Found) -> Self {
                 Self(found.0)
             }
@@ -112,14 +111,12 @@ macro_rules! typed_nodes {
         impl Deref for $name {
             type Target = Node;
 
-            #[inline]
             fn deref(&self) -> &Node {
                 &self.0
             }
         }
 
         impl From<$name> for Node {
-            #[inline]
             fn from(node: $name) -> Self {
                 node.0
             }
@@ -149,7 +146,6 @@ typed_nodes! {
 }
 
 impl NodeKind {
-    #[inline]
     pub(super) const fn from_raw(raw: CUgraphNodeType) -> Self {
         match raw {
             CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_KERNEL => Self::Kernel,
@@ -174,14 +170,12 @@ impl NodeKind {
 impl<S> KernelNode<S> {
     /// Returns the kernel that the node was added with.
     #[must_use]
-    #[inline]
     pub fn kernel(&self) -> &Kernel<S> {
         &self.kernel
     }
 
     /// Returns the launch configuration that the node was added with.
     #[must_use]
-    #[inline]
     pub fn config(&self) -> crate::LaunchConfig {
         self.config
     }
@@ -190,7 +184,6 @@ impl<S> KernelNode<S> {
 impl<S> TypedNode for KernelNode<S> {}
 
 impl<S> FoundNode for KernelNode<S> {
-    #[inline]
     fn at(&self, found: Found) -> Self {
         Self { node: found.0, ..self.clone() }
     }
@@ -199,21 +192,18 @@ impl<S> FoundNode for KernelNode<S> {
 impl<S> Deref for KernelNode<S> {
     type Target = Node;
 
-    #[inline]
     fn deref(&self) -> &Node {
         &self.node
     }
 }
 
 impl<S> From<KernelNode<S>> for Node {
-    #[inline]
     fn from(node: KernelNode<S>) -> Self {
         node.node
     }
 }
 
 impl<S> Clone for KernelNode<S> {
-    #[inline]
     fn clone(&self) -> Self {
         Self { node: self.node, kernel: self.kernel.clone(), config: self.config }
     }
@@ -236,13 +226,11 @@ impl Graph {
     /// work that writes memory, whose order must be kept; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for
     /// nodes that allocate or free memory.
     #[doc(alias = "cuGraphDestroyNode")]
-    #[inline]
     pub fn remove(&mut self, node: Node) -> Result<()> {
         self.remove_if(node, |state| state.expect_loose("Graph::remove"))
     }
 
     /// Removes a node if `check` of the locked tree succeeds.
-    #[inline]
     pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
         let mut state = self.tree.lock()?;
         state.member("Graph::remove", self.number, node)?;
@@ -254,7 +242,6 @@ impl Graph {
 
     /// Removes a node of a graph whose tree this thread has locked. Returns the objects kept for it, which may be
     /// dropped only after the lock is released.
-    #[inline]
     pub(super) fn remove_in(&self, state: &mut State, node: Node) -> Result<Vec<Resource>> {
         let raw = state.member("Graph::remove", self.number, node)?;
         // SAFETY: the node is live, and its handle is not used again once it is destroyed.
@@ -270,7 +257,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetType")]
-    #[inline]
     pub fn kind(&self, node: Node) -> Result<NodeKind> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::kind", self.number, node)?;
@@ -285,7 +271,6 @@ impl Graph {
     /// # Errors
     ///
     /// An argument error if the node is in another graph or was removed.
-    #[inline]
     pub fn as_raw_node(&self, node: Node) -> Result<CUgraphNode> {
         self.tree.lock()?.member("Graph::as_raw_node", self.number, node)
     }
@@ -299,7 +284,6 @@ impl Graph {
     /// # Errors
     ///
     /// An argument error if this is a child graph whose node was removed.
-    #[inline]
     pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
         let mut state = self.tree.lock()?;
         state.graph("Graph::node_from_raw", self.number)?;

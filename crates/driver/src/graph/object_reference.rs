@@ -22,7 +22,6 @@ struct Reference {
 
 impl ObjectReference {
     /// Creates a user object that owns `value`. Also returns the address of the value.
-    #[inline]
     pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
         let place = Box::into_raw(value);
         let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
@@ -39,12 +38,10 @@ impl ObjectReference {
         Ok((Self(Arc::new(Reference { raw: Handle::new(raw), driver: driver.clone() })), place))
     }
 
-    #[inline]
     pub(super) fn as_raw(&self) -> CUuserObject {
         self.0.raw.raw()
     }
 
-    #[inline]
     pub(super) fn driver(&self) -> &Driver {
         &self.0.driver
     }
@@ -57,7 +54,6 @@ impl fmt::Debug for ObjectReference {
 }
 
 impl Drop for Reference {
-    #[inline]
     fn drop(&mut self) {
         // SAFETY: this value owns one reference, which is released here.
         release(|| unsafe { call!(&self.driver, cuUserObjectRelease(self.raw.raw(), 1)) });

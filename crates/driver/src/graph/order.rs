@@ -18,7 +18,6 @@ use crate::{Error, Result};
 
 impl Graph {
     /// Returns the nodes without dependents, of a graph whose tree this thread has locked.
-    #[inline]
     pub(super) fn leaves_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let edges = self.edges_in(state)?;
         let mut leaves = self.nodes_in(state)?;
@@ -28,7 +27,6 @@ impl Graph {
 
     /// Returns `true` if work that uses `added`, a child graph or captured work, must depend on the nodes of the graph,
     /// whose tree this thread has locked.
-    #[inline]
     pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
         let met = state.met_by(added);
         let (within, elsewhere): (Vec<_>, Vec<_>) =
@@ -44,7 +42,6 @@ impl Graph {
     }
 
     /// Returns `true` if this graph is ordered with a graph of the tree outside of it.
-    #[inline]
     fn is_in_order_with(&self, state: &mut State, part: u32) -> Result<bool> {
         let mut inner = self.number;
         while let Some((node, outer)) = state.around(inner) {
@@ -59,7 +56,6 @@ impl Graph {
     }
 
     /// Returns `true` if every other node comes before or after `node`.
-    #[inline]
     fn is_in_line(&self, state: &mut State, node: Node) -> Result<bool> {
         let (edges, nodes) = (self.edges_in(state)?, self.nodes_in(state)?);
         let reached = |ends: fn(&Edge) -> (Node, Node)| {
@@ -77,7 +73,6 @@ impl Graph {
 
 impl State {
     /// Returns the graphs whose work conflicts with the accesses of `added`.
-    #[inline]
     fn met_by(&self, added: &Kept) -> HashSet<u32> {
         if added.leases().next().is_none() {
             return HashSet::new();
@@ -87,19 +82,16 @@ impl State {
     }
 
     /// Returns `true` if a graph is `outer` or is contained in it.
-    #[inline]
     fn is_within(&self, part: u32, outer: u32) -> bool {
         part == outer || self.around(part).is_some_and(|(_, around)| self.is_within(around, outer))
     }
 
     /// Returns `true` if a graph is contained in `node`.
-    #[inline]
     fn is_within_node(&self, part: u32, node: Node) -> bool {
         self.around(part).is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
     }
 
     /// Returns an error of `operation` if captured work that writes memory depends on the order of nodes.
-    #[inline]
     pub(super) fn expect_loose(&self, operation: &'static str) -> Result<()> {
         if !self.each_kept().any(|(_, resource)| resource.leases().any(Lease::is_write)) {
             return Ok(());
@@ -111,7 +103,6 @@ impl State {
 
 impl Resource {
     /// Returns the leases of a node.
-    #[inline]
     fn leases(&self) -> impl Iterator<Item = &Lease> {
         let (own, within) = match self {
             Self::Lease(lease) => (Some(lease), None),
@@ -124,13 +115,11 @@ impl Resource {
 
 impl Kept {
     /// Returns `true` if a lease conflicts with one kept here: one of the two writes the same memory.
-    #[inline]
     fn disturbs(&self, lease: &Lease) -> bool {
         self.lease_of(lease).is_some_and(|met| met.is_write() || lease.is_write())
     }
 
     /// Returns `true` if `self` can replace `old` without a new conflict with the work that uses `whole`.
-    #[inline]
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {
             let is_known = old.lease_of(lease).is_some_and(|known| known.is_write() || !lease.is_write());

@@ -37,7 +37,6 @@ impl Graph {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn to_svg(&self) -> Result<String> {
         let (nodes, edges) = (self.nodes()?, self.edges()?);
         let labels = nodes.iter().map(|node| self.label(*node)).collect::<Result<Vec<_>>>()?;
@@ -57,7 +56,6 @@ impl Graph {
     }
 
     /// Returns the label of a node.
-    #[inline]
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
         let state = self.tree.lock()?;
@@ -75,7 +73,6 @@ impl Graph {
 impl Layout {
     /// Puts each node below the lowest of its dependencies. Nodes of a cycle, which have no such layer, stay where they
     /// are after as many rounds as there are nodes.
-    #[inline]
     fn new(nodes: &[Node], edges: &[Edge]) -> Self {
         let mut layer: HashMap<Node, usize> = nodes.iter().map(|node| (*node, 0)).collect();
         for _ in nodes {
@@ -100,19 +97,16 @@ impl Layout {
         Self { places, layers, widest: filled.into_iter().max().unwrap_or_default() }
     }
 
-    #[inline]
     fn size(&self) -> (usize, usize) {
         (ACROSS + self.widest * (WIDTH + ACROSS), DOWN + self.layers * (HEIGHT + DOWN))
     }
 
     /// Returns the upper left corner of a node's box.
-    #[inline]
     fn corner(&self, node: Node) -> (usize, usize) {
         let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
         (ACROSS + place * (WIDTH + ACROSS), DOWN + layer * (HEIGHT + DOWN))
     }
 
-    #[inline]
     fn draw_edge(&self, svg: &mut String, edge: &Edge) {
         let dashes = if edge.data.kind == EdgeKind::Full { "" } else { " stroke-dasharray=\"4 3\"" };
         let path = self.path(edge);
@@ -121,7 +115,6 @@ impl Layout {
     }
 
     /// Returns the path of an edge: straight to the next layer, otherwise between the columns, where no box hides it.
-    #[inline]
     fn path(&self, edge: &Edge) -> String {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
         let lane = from_x + WIDTH + ACROSS / 2;
@@ -138,7 +131,6 @@ impl Layout {
         )
     }
 
-    #[inline]
     fn draw_node(&self, svg: &mut String, node: Node, label: &str) {
         let (x, y) = self.corner(node);
         let (center, base) = (x + WIDTH / 2, y + HEIGHT / 2 + 4);
@@ -155,7 +147,6 @@ impl Layout {
 }
 
 /// Escapes text for XML.
-#[inline]
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

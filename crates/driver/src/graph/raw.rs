@@ -25,7 +25,6 @@ impl Graph {
     /// An argument error if a node in `after` belongs to another graph or was removed; an error returned by the driver
     /// for invalid parameters.
     #[doc(alias = "cuGraphAddNode")]
-    #[inline]
     pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
         // SAFETY: the caller is responsible for the parameters and the edges.
         unsafe { self.add_described("Graph::add_raw", after, params) }
@@ -44,7 +43,6 @@ impl Graph {
     /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for a node of
     /// another kind.
     #[doc(alias = "cuGraphNodeSetParams")]
-    #[inline]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let driver = self.driver();
         let state = self.tree.lock()?;
@@ -68,7 +66,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphNodeGetParams")]
-    #[inline]
     pub fn raw_params(&self, node: Node) -> Result<CUgraphNodeParams> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::raw_params", self.number, node)?;
@@ -83,7 +80,6 @@ impl Graph {
     /// # Safety
     ///
     /// As for [`Graph::add_raw`].
-    #[inline]
     pub(super) unsafe fn add_described(
         &mut self,
         operation: &'static str,

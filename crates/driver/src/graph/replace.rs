@@ -66,7 +66,6 @@ impl GraphExec {
     /// An argument error if the graph belongs to another context or driver, and any error returned by the driver. A
     /// graph that does not match is not an error; see [`GraphUpdate::Failed`].
     #[doc(alias = "cuGraphExecUpdate")]
-    #[inline]
     pub fn update(&mut self, graph: &Graph) -> Result<GraphUpdate> {
         let operation = "GraphExec::update";
         self.driver().expect_same(graph.driver(), operation)?;
@@ -110,14 +109,12 @@ impl GraphExec {
 impl GraphUpdate {
     /// Returns `true` if the executable graph was updated.
     #[must_use]
-    #[inline]
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Done)
     }
 }
 
 impl UpdateFailureReason {
-    #[inline]
     const fn from_raw(raw: CUgraphExecUpdateResult) -> Self {
         match raw {
             CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED => Self::Topology,

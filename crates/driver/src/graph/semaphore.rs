@@ -50,7 +50,6 @@ impl GraphSemaphore {
     ///
     /// `raw` is a semaphore of this context that is live for as long as `owner` exists.
     #[must_use]
-    #[inline]
     pub unsafe fn new(context: &Context, raw: CUexternalSemaphore, value: u64, owner: Arc<dyn SemaphoreOwner>) -> Self {
         Self { raw: Handle::new(raw), value, context: context.clone(), owner }
     }
@@ -66,7 +65,6 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
     /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
-    #[inline]
     pub fn add_semaphore_signal(
         &mut self,
         after: &[Node],
@@ -94,7 +92,6 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if a node in `after` belongs to
     /// another graph or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
-    #[inline]
     pub fn add_semaphore_wait(&mut self, after: &[Node], semaphores: &[GraphSemaphore]) -> Result<SemaphoreWaitNode> {
         expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
@@ -117,7 +114,6 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
     /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
-    #[inline]
     pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
@@ -136,7 +132,6 @@ impl Graph {
     /// An argument error if a semaphore belongs to another context or driver, or if the node belongs to another graph
     /// or was removed; any error returned by the driver.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
-    #[inline]
     pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
@@ -154,7 +149,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
-    #[inline]
     pub fn semaphore_signal_count(&self, node: SemaphoreSignalNode) -> Result<usize> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_signal_count", self.number, *node)?;
@@ -172,7 +166,6 @@ impl Graph {
     ///
     /// An argument error if the node is in another graph or was removed.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
-    #[inline]
     pub fn semaphore_wait_count(&self, node: SemaphoreWaitNode) -> Result<usize> {
         let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_wait_count", self.number, *node)?;
@@ -182,7 +175,6 @@ impl Graph {
         Ok(params.numExtSems as usize)
     }
 
-    #[inline]
     fn set_semaphores(
         &mut self,
         operation: &'static str,
@@ -201,7 +193,6 @@ impl Graph {
 }
 
 impl Signals {
-    #[inline]
     pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
         let params = |semaphore: &GraphSemaphore| {
             let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
@@ -211,7 +202,6 @@ impl Signals {
         Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
     }
 
-    #[inline]
     pub(super) fn params(&mut self) -> CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
         CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
             extSemArray: self.semaphores.as_mut_ptr(),
@@ -222,7 +212,6 @@ impl Signals {
 }
 
 impl Waits {
-    #[inline]
     pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
         let params = |semaphore: &GraphSemaphore| {
             let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
@@ -232,7 +221,6 @@ impl Waits {
         Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
     }
 
-    #[inline]
     pub(super) fn params(&mut self) -> CUDA_EXT_SEM_WAIT_NODE_PARAMS {
         CUDA_EXT_SEM_WAIT_NODE_PARAMS {
             extSemArray: self.semaphores.as_mut_ptr(),
@@ -249,7 +237,6 @@ impl fmt::Debug for GraphSemaphore {
 }
 
 /// Returns an error of `operation` unless nodes of `context` can use the semaphores.
-#[inline]
 pub(super) fn expect_semaphores(
     context: &Context,
     semaphores: &[GraphSemaphore],
@@ -264,13 +251,11 @@ pub(super) fn expect_semaphores(
     })
 }
 
-#[inline]
 fn handles(semaphores: &[GraphSemaphore]) -> Vec<CUexternalSemaphore> {
     semaphores.iter().map(|semaphore| semaphore.raw.raw()).collect()
 }
 
 /// Returns the owners of a node's semaphores.
-#[inline]
 pub(super) fn owners(semaphores: &[GraphSemaphore]) -> Option<Resource> {
     Some(Resource::Semaphores(semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect()))
 }

@@ -63,7 +63,6 @@ pub(super) const ROOT: u32 = 0;
 
 impl Tree {
     /// Takes ownership of `raw`, whose nodes use the objects in `inherited`.
-    #[inline]
     pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let graphs = vec![Some(Handle::new(raw))];
@@ -73,12 +72,10 @@ impl Tree {
         Self { raw: Handle::new(raw), identity, state: Exclusive::new(state), context: context.clone() }
     }
 
-    #[inline]
     pub(super) fn context(&self) -> &Context {
         &self.context
     }
 
-    #[inline]
     pub(super) fn identity(&self) -> u64 {
         self.identity
     }
@@ -88,18 +85,15 @@ impl Tree {
     /// # Errors
     ///
     /// An argument error if a call observer operates on the tree whose operation it observes.
-    #[inline]
     pub(super) fn lock(&self) -> Result<ExclusiveGuard<'_, State>> {
         self.state.acquire("Graph")
     }
 
     /// Returns the state without locking: the mutable borrow guarantees exclusive access.
-    #[inline]
     pub(super) fn state(&mut self) -> &mut State {
         self.state.get_mut()
     }
 
-    #[inline]
     pub(super) fn destroy(&mut self) -> Result<()> {
         // SAFETY: the graph is live, no other code has its handle, and it is not used again once it is destroyed.
         unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }
@@ -109,7 +103,6 @@ impl Tree {
     }
 
     /// Returns the raw handle and gives up its ownership.
-    #[inline]
     pub(super) fn give_up(&mut self) -> CUgraph {
         let raw = self.raw.raw();
         self.raw.clear();
@@ -119,7 +112,6 @@ impl Tree {
 
 impl State {
     /// Returns the raw handle of a graph of the tree.
-    #[inline]
     pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
         self.expect_usable(operation)?;
         match self.graphs.get(number as usize) {
@@ -129,21 +121,18 @@ impl State {
     }
 
     /// Returns the raw handle of a node of the tree.
-    #[inline]
     pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.entry(operation, node).map(|entry| entry.raw.raw())
     }
 
     /// Returns the raw handle of a node of one graph of the tree.
-    #[inline]
     pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         self.expect_usable(operation)?;
         self.member_in_use(operation, graph, node)
     }
 
     /// Returns the raw handle of a node, for the operation that blocks every other use.
-    #[inline]
     pub(super) fn member_in_use(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         let entry = self.entry(operation, node)?;
         if entry.graph == graph {
@@ -152,7 +141,6 @@ impl State {
         Err(Error::argument(operation, format!("{node} is in another graph")))
     }
 
-    #[inline]
     fn entry(&self, operation: &'static str, node: Node) -> Result<&Entry> {
         if node.tree != self.identity {
             return Err(Error::argument(operation, format!("{node} is in another graph")));
@@ -161,38 +149,32 @@ impl State {
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
     }
 
-    #[inline]
     fn expect_usable(&self, operation: &'static str) -> Result<()> {
         self.refusal.map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
     }
 
     /// Refuses every use of the graphs of the tree for this reason, or allows it again.
-    #[inline]
     pub(super) fn refuse(&mut self, reason: Option<&'static str>) {
         self.refusal = reason;
     }
 
     /// Returns the number of references that a graph holds to the user object at `address`.
-    #[inline]
     pub(super) fn retained(&mut self, graph: u32, address: usize) -> &mut u32 {
         self.objects.entry((graph, address)).or_default()
     }
 
     /// Returns the user objects that a graph retains, as entries of an outermost graph.
-    #[inline]
     pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
         let own = self.objects.iter().filter(|((owner, _), _)| *owner == graph);
         own.map(|((_, address), count)| ((ROOT, *address), *count)).collect()
     }
 
     /// Records that the outermost graph retains these user objects.
-    #[inline]
     pub(super) fn retains(&mut self, objects: HashMap<(u32, usize), u32>) {
         self.objects = objects;
     }
 
     /// Adds the node that `call` creates, which depends on the nodes in `after` and uses the objects in `kept`.
-    #[inline]
     pub(super) fn add_node(
         &mut self,
         driver: &Driver,
@@ -210,7 +192,6 @@ impl State {
     }
 
     /// Returns the node with this raw handle, registering it if it is new.
-    #[inline]
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
             Some(number) => Node { tree: self.identity, number: *number },
@@ -219,12 +200,10 @@ impl State {
     }
 
     /// Returns the node with this raw handle, if it is registered.
-    #[inline]
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
     }
 
-    #[inline]
     pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
         let number = self.nodes.len() as u32;
         self.nodes.push(Some(Entry { raw: Handle::new(raw), parts: Vec::new(), graph, kept }));
@@ -234,7 +213,6 @@ impl State {
 
     /// Registers `raw` as a graph contained in a node and returns its number. Returns the existing number if it is
     /// registered already.
-    #[inline]
     pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
         let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
         if let Some(known) = known {
@@ -249,7 +227,6 @@ impl State {
     }
 
     /// Returns the node that contains a graph, and the graph of that node.
-    #[inline]
     pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
         let mut entries = self.nodes.iter().zip(0..).filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
         let (entry, number) = entries.find(|(entry, _)| entry.parts.contains(&part))?;
@@ -257,7 +234,6 @@ impl State {
     }
 
     /// Returns the object that a node keeps, if any.
-    #[inline]
     pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
         self.nodes.get(node.number as usize)?.as_ref()?.kept.as_ref()
     }
@@ -265,7 +241,6 @@ impl State {
     /// Replaces the object that a node keeps and returns the old one, which may be dropped only after the lock is
     /// released.
     #[must_use]
-    #[inline]
     pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
         let entry = self.nodes.get_mut(node.number as usize)?.as_mut()?;
         std::mem::replace(&mut entry.kept, kept)
@@ -274,7 +249,6 @@ impl State {
     /// Removes a node with the graphs that it contains. The returned objects may be dropped only after the lock is
     /// released.
     #[must_use]
-    #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
         let entry = self.nodes.get_mut(node.number as usize).and_then(Option::take);
         let Some(entry) = entry else { return Vec::new() };
@@ -292,7 +266,6 @@ impl State {
     }
 
     /// Returns all kept objects, each with the graph whose nodes use it.
-    #[inline]
     pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
         let inherited = self.inherited.iter();
         let inherited = inherited.flat_map(|(graph, kept)| kept.resources().map(|resource| (*graph, resource)));
@@ -301,7 +274,6 @@ impl State {
     }
 
     /// Keeps objects for captured nodes of a graph.
-    #[inline]
     pub(super) fn keep(&mut self, graph: u32, kept: &Kept) {
         self.inherited.entry(graph).or_default().extend(kept);
     }
@@ -316,7 +288,6 @@ impl State {
     }
 
     /// Returns the objects that all nodes of the tree keep.
-    #[inline]
     pub(super) fn kept(&self) -> Kept {
         let mut kept = Kept::default();
         self.each_kept().for_each(|(_, resource)| kept.add(resource));
@@ -331,7 +302,6 @@ impl fmt::Debug for Tree {
 }
 
 impl Drop for Tree {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

@@ -46,14 +46,12 @@ impl UserObject {
     ///
     /// An error returned by the driver. The value is then dropped.
     #[doc(alias = "cuUserObjectCreate")]
-    #[inline]
     pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
         Ok(Self { reference: ObjectReference::new(driver, Box::new(value))?.0 })
     }
 
     /// Returns the raw handle. It is valid for as long as this value exists.
     #[must_use]
-    #[inline]
     pub fn as_raw(&self) -> CUuserObject {
         self.reference.as_raw()
     }
@@ -66,7 +64,6 @@ impl UserObject {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
     #[doc(alias = "cuUserObjectRetain")]
-    #[inline]
     pub fn retain_raw(&self, count: u32) -> Result<CUuserObject> {
         // SAFETY: the object is live.
         unsafe { call!(self.reference.driver(), cuUserObjectRetain(self.as_raw(), count)) }?;
@@ -85,7 +82,6 @@ impl UserObject {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
     #[doc(alias = "cuUserObjectRelease")]
-    #[inline]
     pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
         // SAFETY: the object is live, and the caller is responsible for the references.
         unsafe { call!(self.reference.driver(), cuUserObjectRelease(self.as_raw(), count)) }
@@ -101,7 +97,6 @@ impl Graph {
     ///
     /// An argument error if the object belongs to another driver.
     #[doc(alias = "cuGraphRetainUserObject")]
-    #[inline]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
         self.driver().expect_same(object.reference.driver(), operation)?;
@@ -120,7 +115,6 @@ impl Graph {
     ///
     /// An argument error if the graph does not retain the object, or if the object belongs to another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
-    #[inline]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
         self.driver().expect_same(object.reference.driver(), operation)?;
@@ -135,14 +129,12 @@ impl Graph {
     }
 
     /// Retains these objects and returns the graph.
-    #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
         let retained = self.retain_references(&*self.tree.lock()?, operation, objects);
         retained.map(|()| self)
     }
 
     /// Retains all of these objects in the graph, or none.
-    #[inline]
     pub(super) fn retain_references(
         &self,
         state: &State,
@@ -162,7 +154,6 @@ impl Graph {
         all
     }
 
-    #[inline]
     pub(super) fn retain_reference(
         &self,
         state: &State,
@@ -175,7 +166,6 @@ impl Graph {
         unsafe { call!(self.driver(), cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)) }
     }
 
-    #[inline]
     pub(super) fn release_reference(
         &self,
         state: &State,
@@ -191,7 +181,6 @@ impl Graph {
 
 impl Graph {
     /// Releases the objects of removed or updated nodes.
-    #[inline]
     pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
         unused.iter().try_for_each(|resource| match resource {
             Resource::Object(object) => self.release_reference(&*self.tree.lock()?, operation, object),

@@ -106,7 +106,6 @@ impl EglConsumer {
     ///
     /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamConsumerDisconnect")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.connection.end().map_err(|error| Returned::new(self, error))
     }
@@ -120,7 +119,6 @@ impl EglFrame<'_> {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn planes(&self) -> Result<CUeglFrame> {
         mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
     }
@@ -133,7 +131,6 @@ impl EglFrame<'_> {
     ///
     /// Returns the frame to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamConsumerReleaseFrame")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.give_back().map_err(|error| Returned::new(self, error))
     }
@@ -163,7 +160,6 @@ impl EglProducer {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuEGLStreamProducerConnect")]
-    #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
             // SAFETY: `place` is valid for writes, the context is current, and the caller is responsible for the stream.
@@ -225,7 +221,6 @@ impl EglProducer {
     ///
     /// Returns the connection to the caller if the driver call fails.
     #[doc(alias = "cuEGLStreamProducerDisconnect")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.connection.end().map_err(|error| Returned::new(self, error))
     }
@@ -241,7 +236,6 @@ impl EglLocation {
 }
 
 impl Connection {
-    #[inline]
     fn new(
         context: &Context,
         disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
@@ -253,13 +247,11 @@ impl Connection {
     }
 
     /// Calls the driver with a pointer to the connection, in its context.
-    #[inline]
     fn with<T>(&self, call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>) -> Result<T> {
         let mut raw = self.raw.raw();
         self.context.entered(|driver| call(driver, &raw mut raw))
     }
 
-    #[inline]
     fn end(&mut self) -> Result<()> {
         self.with(self.disconnect)?;
         self.raw.clear();
@@ -286,7 +278,6 @@ impl fmt::Debug for EglFrame<'_> {
 }
 
 impl Drop for Connection {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.end());
@@ -295,7 +286,6 @@ impl Drop for Connection {
 }
 
 impl Drop for EglFrame<'_> {
-    #[inline]
     fn drop(&mut self) {
         if self.is_held {
             release(|| self.give_back());
@@ -303,13 +293,11 @@ impl Drop for EglFrame<'_> {
     }
 }
 
-#[inline]
 fn disconnect_consumer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
     // SAFETY: `connection` holds a live consumer connection, which is not used again once it is disconnected.
     unsafe { call!(driver, cuEGLStreamConsumerDisconnect(connection)) }
 }
 
-#[inline]
 fn disconnect_producer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
     // SAFETY: `connection` holds a live producer connection, which is not used again once it is disconnected.
     unsafe { call!(driver, cuEGLStreamProducerDisconnect(connection)) }

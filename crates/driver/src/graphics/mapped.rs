@@ -109,12 +109,10 @@ impl MappedGraphics<'_> {
     ///
     /// Returns the mapping to the caller if the driver call fails.
     #[doc(alias = "cuGraphicsUnmapResources")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unmap().map_err(|error| Returned::new(self, error))
     }
 
-    #[inline]
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
         let refuse = || Error::argument(operation, format!("resource index out of bounds ({index} of {count})"));
@@ -142,7 +140,6 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the resource is not an EGL image.
     #[doc(alias = "cuGraphicsResourceGetMappedEglFrame")]
-    #[inline]
     pub fn egl_frame(&self, index: u32, level: u32) -> Result<CUeglFrame> {
         mapped_egl_frame(self.context(), self.as_raw(), index, level)
     }
@@ -164,7 +161,6 @@ pub(super) fn mapped_egl_frame(
     Ok(frame)
 }
 
-#[inline]
 fn raw_handles(resources: &[GraphicsResource]) -> Vec<CUgraphicsResource> {
     resources.iter().map(GraphicsResource::as_raw).collect()
 }
@@ -176,7 +172,6 @@ impl fmt::Debug for MappedGraphics<'_> {
 }
 
 impl Drop for MappedGraphics<'_> {
-    #[inline]
     fn drop(&mut self) {
         if self.is_mapped {
             release(|| self.unmap());

@@ -15,7 +15,6 @@ static CONNECTED: AtomicUsize = AtomicUsize::new(0);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds `count` to a counter, which must not become negative.
-#[inline]
 fn step(counter: &AtomicUsize, count: isize) -> CUresult {
     let next = |before: usize| before.checked_add_signed(count);
     match counter.try_update(Ordering::AcqRel, Ordering::Acquire, next) {

@@ -51,7 +51,6 @@ fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
     Some(objects.filter_map(text).collect())
 }
 
-#[inline]
 fn index(value: u64) -> Option<usize> {
     usize::try_from(value).ok()
 }

@@ -18,7 +18,6 @@ const SEGMENT_SIZE: u64 = 56;
 /// local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 
-#[inline]
 pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
@@ -86,7 +85,6 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
     }
 }
 
-#[inline]
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
     number::<N>(bytes, offset).ok_or_else(|| format!("truncated cubin (in a header of {} bytes)", bytes.len()))
 }

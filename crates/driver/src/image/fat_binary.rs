@@ -12,12 +12,10 @@ const ENTRY_HEADER_SIZE: usize = 64;
 const ENTRY_ELF: u64 = 2;
 const ENTRY_IS_COMPRESSED: u64 = 0xe000;
 
-#[inline]
 pub(super) fn is_fat_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
 }
 
-#[inline]
 pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
     bytes.starts_with(&WRAPPER_MAGIC.to_le_bytes())
 }

@@ -136,14 +136,12 @@ impl Declaration {
         Some(Some(size.checked_mul(self.count.unwrap_or(1))?))
     }
 
-    #[inline]
     fn align(&self, size: usize) -> usize {
         self.align.or(self.element).unwrap_or(size).max(1)
     }
 }
 
 /// Returns the size in bytes of a fundamental type such as `.f32` or `.b8`.
-#[inline]
 fn type_size(directive: &str) -> Option<usize> {
     let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
     matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
@@ -197,7 +195,6 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 /// Returns the text after the first `end`; empty if there is none.
-#[inline]
 fn after<'a>(text: &'a str, end: &str) -> &'a str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }

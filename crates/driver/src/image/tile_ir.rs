@@ -4,7 +4,6 @@ const MAGIC: &[u8] = b"\x7fTileIR\0";
 /// The magic number and the version: major and minor have one byte each, the patch version has two.
 const HEADER_SIZE: usize = 12;
 
-#[inline]
 pub(super) fn is_tile_ir(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }

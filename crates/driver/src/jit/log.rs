@@ -45,7 +45,6 @@ unsafe impl Send for Compilation {}
 unsafe impl Sync for Compilation {}
 
 impl Compilation {
-    #[inline]
     pub(crate) fn new(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
         compilation.add_logs();
@@ -54,24 +53,20 @@ impl Compilation {
     }
 
     /// Returns the options of one linker input. The logs belong to the linker.
-    #[inline]
     pub(crate) fn for_input(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
         compilation.add_options(options);
         compilation
     }
-    #[inline]
     pub(crate) fn len(&self) -> c_uint {
         // The number of options is bounded by a small constant.
         self.names.len() as c_uint
     }
 
-    #[inline]
     pub(crate) fn options(&mut self) -> *mut CUjit_option {
         self.names.as_mut_ptr()
     }
 
-    #[inline]
     pub(crate) fn values(&mut self) -> *mut *mut c_void {
         self.values.as_mut_ptr()
     }
@@ -95,7 +90,6 @@ impl Compilation {
         error.with_log(&text(&self.errors)).advised(|error| version_advice(driver, ptx?, error))
     }
 
-    #[inline]
     fn empty() -> Self {
         Self { names: Vec::new(), values: Vec::new(), errors: Vec::new(), info: Vec::new(), _pointers: Vec::new() }
     }
@@ -141,31 +135,26 @@ impl Compilation {
         }
     }
 
-    #[inline]
     fn add(&mut self, option: CUjit_option, value: *mut c_void) {
         self.names.push(option);
         self.values.push(value);
     }
 
-    #[inline]
     fn add_number(&mut self, option: CUjit_option, value: usize) {
         self.add(option, std::ptr::without_provenance_mut(value));
     }
 
-    #[inline]
     fn add_array(&mut self, option: CUjit_option, mut array: Vec<*mut c_void>) {
         self.add(option, array.as_mut_ptr().cast());
         self._pointers.push(array);
     }
 
-    #[inline]
     fn value(&self, option: CUjit_option) -> Option<*mut c_void> {
         self.names.iter().position(|name| *name == option).map(|index| self.values[index])
     }
 }
 
 /// Returns the text before the first NUL.
-#[inline]
 fn text(bytes: &[u8]) -> Box<str> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into()

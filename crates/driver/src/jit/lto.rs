@@ -53,7 +53,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Enables or disables flushing denormal `f32` values to zero.
     #[must_use]
-    #[inline]
     pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
         self.flush_to_zero = Some(flush_to_zero);
         self
@@ -61,7 +60,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Enables or disables IEEE-compliant `f32` division.
     #[must_use]
-    #[inline]
     pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
         self.precise_division = Some(precise_division);
         self
@@ -69,7 +67,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Enables or disables IEEE-compliant `f32` square root.
     #[must_use]
-    #[inline]
     pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
         self.precise_square_root = Some(precise_square_root);
         self
@@ -77,7 +74,6 @@ impl<'a> LtoOptions<'a> {
 
     /// Enables or disables contraction into fused multiply-adds.
     #[must_use]
-    #[inline]
     pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
         self.fused_multiply_add = Some(fused_multiply_add);
         self

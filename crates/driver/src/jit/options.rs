@@ -111,7 +111,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the maximum number of registers per thread.
     #[must_use]
-    #[inline]
     pub const fn with_max_registers(mut self, registers: u32) -> Self {
         self.max_registers = Some(registers);
         self
@@ -119,7 +118,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the minimum number of threads per block to compile for.
     #[must_use]
-    #[inline]
     pub const fn with_threads_per_block(mut self, threads: u32) -> Self {
         self.threads_per_block = Some(threads);
         self
@@ -127,7 +125,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the optimization level, from 0 to 4.
     #[must_use]
-    #[inline]
     pub const fn with_optimization_level(mut self, level: u32) -> Self {
         self.optimization_level = Some(level);
         self
@@ -135,7 +132,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the target architecture.
     #[must_use]
-    #[inline]
     pub const fn with_target(mut self, target: JitTarget) -> Self {
         self.target = Some(target);
         self
@@ -143,7 +139,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the fallback for images without exactly matching machine code.
     #[must_use]
-    #[inline]
     pub const fn with_fallback(mut self, fallback: JitFallback) -> Self {
         self.fallback = Some(fallback);
         self
@@ -179,7 +174,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the default caching of loads.
     #[must_use]
-    #[inline]
     pub const fn with_cache_mode(mut self, cache_mode: JitCacheMode) -> Self {
         self.cache_mode = Some(cache_mode);
         self
@@ -187,7 +181,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables position-independent code.
     #[must_use]
-    #[inline]
     pub const fn with_position_independent_code(mut self, position_independent_code: bool) -> Self {
         self.position_independent_code = Some(position_independent_code);
         self
@@ -195,7 +188,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the minimum number of blocks per multiprocessor. Since 12.3.
     #[must_use]
-    #[inline]
     pub const fn with_min_blocks_per_multiprocessor(mut self, blocks: u32) -> Self {
         self.min_blocks_per_multiprocessor = Some(blocks);
         self
@@ -203,7 +195,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the maximum number of threads per block. Since 12.3.
     #[must_use]
-    #[inline]
     pub const fn with_max_threads_per_block(mut self, threads: u32) -> Self {
         self.max_threads_per_block = Some(threads);
         self
@@ -211,7 +202,6 @@ impl<'a> JitOptions<'a> {
 
     /// Enables or disables the precedence of options over PTX directives. Since 12.3.
     #[must_use]
-    #[inline]
     pub const fn with_override_directives(mut self, override_directives: bool) -> Self {
         self.override_directives = Some(override_directives);
         self
@@ -219,7 +209,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the number of compiler threads; 0 for one per CPU core. Since 12.4.
     #[must_use]
-    #[inline]
     pub const fn with_split_compile(mut self, threads: u32) -> Self {
         self.split_compile = Some(threads);
         self
@@ -227,7 +216,6 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the number of loader threads; 0 for one per CPU core. Since 12.8.
     #[must_use]
-    #[inline]
     pub const fn with_loader_threads(mut self, threads: u32) -> Self {
         self.loader_threads = Some(threads);
         self
@@ -242,14 +230,12 @@ impl<'a> JitOptions<'a> {
 
     /// Sets the options for LTO IR of CUDA 11.
     #[must_use]
-    #[inline]
     pub const fn with_lto(mut self, lto: LtoOptions<'a>) -> Self {
         self.lto = Some(lto);
         self
     }
 
     /// Returns `true` if the options borrow names or symbols.
-    #[inline]
     pub(crate) fn borrows(&self) -> bool {
         let lto = self.lto.unwrap_or_default();
         !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
@@ -291,7 +277,6 @@ impl<'a> JitOptions<'a> {
 impl JitTarget {
     /// Returns the target of a compute capability, such as `sm_90` for 9.0.
     #[must_use]
-    #[inline]
     pub const fn new(capability: ComputeCapability) -> Self {
         // An invalid version becomes a target that the driver rejects.
         Self(CUjit_target(capability.major.saturating_mul(10).saturating_add(capability.minor)))
@@ -299,20 +284,17 @@ impl JitTarget {
 
     /// Enables architecture-specific features, such as `sm_90a`.
     #[must_use]
-    #[inline]
     pub const fn architecture_specific(self) -> Self {
         self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_90A)
     }
 
     /// Enables family-specific features, such as `sm_100f`.
     #[must_use]
-    #[inline]
     pub const fn family_specific(self) -> Self {
         self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_100F)
     }
 
     /// Sets the suffix of a target, which is encoded above its architecture number.
-    #[inline]
     const fn with_suffix_of(self, other: CUjit_target) -> Self {
         const NUMBER: u32 = 0xffff;
         Self(CUjit_target(self.0.0 & NUMBER | other.0 & !NUMBER))

@@ -27,7 +27,6 @@ impl<'a> HostSymbol<'a> {
         Self { name, address }
     }
 
-    #[inline]
     pub(super) const fn name(&self) -> *const c_char {
         self.name.as_ptr()
     }

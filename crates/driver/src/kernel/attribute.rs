@@ -17,7 +17,6 @@ macro_rules! attributes {
                 /// # Errors
                 ///
                 /// As for [`Kernel::attribute`].
-                #[inline]
                 pub fn $name(&self, device: &Device) -> Result<$ty> {
                     let value = self.attribute(device, CUfunction_attribute::$attribute)?;
                     let convert: fn(i32) -> $ty = $convert;
@@ -74,7 +73,6 @@ impl<S> Kernel<S> {
     /// is bound to a context on another device.
     #[doc(alias = "cuKernelGetAttribute")]
     #[doc(alias = "cuFuncGetAttribute")]
-    #[inline]
     pub fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         self.inner().attribute(device, attribute)
     }
@@ -89,7 +87,6 @@ impl<S> Kernel<S> {
     /// bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
-    #[inline]
     pub fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
         self.inner().set_attribute(device, attribute, value)
     }
@@ -101,7 +98,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the sum with the static shared memory exceeds the limit of a block.
-    #[inline]
     pub fn set_max_dynamic_shared_bytes(&self, device: &Device, bytes: u32) -> Result<()> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -116,7 +112,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the percentage is above 100.
-    #[inline]
     pub fn set_preferred_carveout(&self, device: &Device, carveout: Carveout) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         self.set_attribute(device, attribute, carveout.as_raw())
@@ -167,7 +162,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
-    #[inline]
     pub fn set_non_portable_cluster_size_allowed(&self, device: &Device, allowed: bool) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
         self.set_attribute(device, attribute, i32::from(allowed))
@@ -180,7 +174,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
-    #[inline]
     pub fn set_cluster_scheduling(&self, device: &Device, scheduling: ClusterScheduling) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
         self.set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
@@ -217,7 +210,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`]; older drivers do not support the attribute.
-    #[inline]
     pub fn set_shared_memory_mode(&self, device: &Device, mode: SharedMemoryMode) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
         self.set_attribute(device, attribute, mode.as_raw().0.cast_signed())
@@ -276,12 +268,10 @@ impl Inner {
     }
 }
 
-#[inline]
 fn count(value: i32) -> u32 {
     value.try_into().unwrap_or_default()
 }
 
-#[inline]
 fn bytes(value: i32) -> usize {
     value.try_into().unwrap_or_default()
 }
@@ -291,7 +281,6 @@ fn flag(value: i32) -> bool {
 }
 
 /// Converts an architecture that is encoded as ten times the major version plus the minor version.
-#[inline]
 fn capability(value: i32) -> ComputeCapability {
     ComputeCapability { major: count(value) / 10, minor: count(value) % 10 }
 }

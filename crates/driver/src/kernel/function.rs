@@ -73,7 +73,6 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is not enough memory for the code.
     #[doc(alias = "cuFuncLoad")]
-    #[inline]
     pub fn load(&self, context: &Context) -> Result<()> {
         let function = self.inner.function("Kernel::load", context)?;
         context.entered(|driver| {

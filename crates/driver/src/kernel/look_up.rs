@@ -20,20 +20,17 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Returns the kernels reported by the driver, or else declared by the PTX.
-    #[inline]
     pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
         let of_ptx = |_| declared.entries.iter().map(|entry| entry.name.to_string()).collect();
         Self { kind: "kernel", names: names.unwrap_or_else(of_ptx) }
     }
 
     /// Returns the global variables.
-    #[inline]
     pub(crate) fn variables(declared: &Declared) -> Self {
         Self { kind: "variable", names: declared.variables.iter().map(ToString::to_string).collect() }
     }
 
     /// Returns the global variables, for the look-up of a managed variable.
-    #[inline]
     pub(crate) fn managed_variables(declared: &Declared) -> Self {
         Self { kind: "managed variable", ..Self::variables(declared) }
     }
@@ -57,7 +54,6 @@ impl Candidates {
 }
 
 /// Returns the name of a library kernel.
-#[inline]
 pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is valid for writes, and the callers pass a live kernel of this driver.
@@ -67,7 +63,6 @@ pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
 }
 
 /// Returns the name of a module's function.
-#[inline]
 pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is valid for writes, and the callers pass a live function of this driver.

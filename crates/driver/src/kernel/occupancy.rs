@@ -177,7 +177,6 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::active_blocks`].
-    #[inline]
     pub fn suggested_config(&self, context: &Context, count: u32) -> Result<LaunchConfig> {
         let block = self.suggested_size(context, 0, 0)?.block.max(1);
         Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
@@ -260,7 +259,6 @@ impl<S> Kernel<S> {
         Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
     }
 
-    #[inline]
     fn named(&self, error: Error) -> Error {
         error.about(format!("kernel `{}`", self.name()))
     }
@@ -313,14 +311,12 @@ unsafe extern "C" fn call_block_function(block: c_int) -> usize {
 }
 
 impl Drop for Restore {
-    #[inline]
     fn drop(&mut self) {
         BLOCK_FUNCTION.set(self.0);
     }
 }
 
 /// Converts a number to a C `int`, saturating at a value that no device supports.
-#[inline]
 fn signed(number: u32) -> c_int {
     number.try_into().unwrap_or(c_int::MAX)
 }

@@ -31,7 +31,6 @@ macro_rules! optional {
                 }
             }
 
-            #[inline]
             unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
                 if let Some(argument) = self {
                     // SAFETY: the caller upholds the same contract.
@@ -42,7 +41,6 @@ macro_rules! optional {
 
         #[cfg(feature = "graphs")]
         impl<'a, T> NodeArgument<Option<$slice>> for DevicePointer<T> {
-            #[inline]
             fn value(&self) -> CUdeviceptr {
                 self.as_raw()
             }

@@ -52,12 +52,10 @@ impl Carveout {
     /// The maximum L1 cache.
     pub const MAX_L1: Self = Self::Percent(0);
 
-    #[inline]
     pub(super) fn from_raw(raw: i32) -> Self {
         u8::try_from(raw).map_or(Self::Default, Self::Percent)
     }
 
-    #[inline]
     pub(crate) const fn as_raw(self) -> i32 {
         match self {
             Self::Default => CUshared_carveout::CU_SHAREDMEM_CARVEOUT_DEFAULT.0,
@@ -67,7 +65,6 @@ impl Carveout {
 }
 
 impl ClusterScheduling {
-    #[inline]
     pub(super) fn from_raw(raw: i32) -> Self {
         match CUclusterSchedulingPolicy(raw.cast_unsigned()) {
             CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT => Self::Default,
@@ -80,7 +77,6 @@ impl ClusterScheduling {
         }
     }
 
-    #[inline]
     pub(crate) const fn as_raw(self) -> CUclusterSchedulingPolicy {
         match self {
             Self::Default => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
@@ -95,7 +91,6 @@ impl ClusterScheduling {
 }
 
 impl SharedMemoryMode {
-    #[inline]
     pub(super) fn from_raw(raw: i32) -> Self {
         match CUsharedMemoryMode(raw.cast_unsigned()) {
             CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT => Self::Default,
@@ -107,7 +102,6 @@ impl SharedMemoryMode {
         }
     }
 
-    #[inline]
     pub(crate) const fn as_raw(self) -> CUsharedMemoryMode {
         match self {
             Self::Default => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT,

@@ -119,7 +119,6 @@ pub unsafe trait Argument<P: Parameter> {
 pub unsafe trait Arguments<S>: Sized {
     /// Compares the arguments with the parameters of the loaded kernel, unless `S` was compared at look-up.
     #[doc(hidden)]
-    #[inline]
     fn check(&self, _kernel: &Kernel<S>) -> Result<()> {
         Ok(())
     }
@@ -167,18 +166,15 @@ impl<T> Parameter for &mut [T] {
 
 // SAFETY: the value is passed unchanged, which `ByValue` allows.
 unsafe impl<T: ByValue> Argument<T> for T {
-    #[inline]
     unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> Result<T> {
         Ok(*self)
     }
 
-    #[inline]
     unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
 }
 
 #[cfg(feature = "graphs")]
 impl<T: ByValue> NodeArgument<T> for T {
-    #[inline]
     fn value(&self) -> T {
         *self
     }
@@ -186,7 +182,6 @@ impl<T: ByValue> NodeArgument<T> for T {
 
 #[cfg(feature = "graphs")]
 impl<T> NodeArgument<&[T]> for DevicePointer<T> {
-    #[inline]
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
     }
@@ -194,7 +189,6 @@ impl<T> NodeArgument<&[T]> for DevicePointer<T> {
 
 #[cfg(feature = "graphs")]
 impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
-    #[inline]
     fn value(&self) -> CUdeviceptr {
         self.as_raw()
     }
@@ -229,7 +223,6 @@ macro_rules! tuples {
 
         // SAFETY: the addresses point to the values that the arguments were bound to, in order.
         unsafe impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
-            #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(
                 mut self,
@@ -249,7 +242,6 @@ macro_rules! tuples {
         // SAFETY: the addresses point to the arguments' values, in order.
         #[cfg(feature = "graphs")]
         unsafe impl<$($parameter: Parameter, $argument: NodeArgument<$parameter>),*> NodeArguments<($($parameter,)*)> for ($($argument,)*) {
-            #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has no values")]
             fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T {
                 let mut values = ($(self.$index.value(),)*);

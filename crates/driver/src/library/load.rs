@@ -23,7 +23,6 @@ impl Library {
     /// An argument error if the text is not PTX or contains a NUL. A compilation error contains the log of the JIT
     /// compiler.
     #[doc(alias = "cuLibraryLoadData")]
-    #[inline]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
         Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
     }
@@ -37,7 +36,6 @@ impl Library {
     ///
     /// A compilation error contains the log of the JIT compiler. An argument error if `options` contain
     /// [`JitOptions::symbols`] or names, which only modules support.
-    #[inline]
     pub fn from_image(driver: &impl AsRef<Driver>, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         Self::load(driver.as_ref(), image, options, &mut [])
     }

@@ -16,7 +16,6 @@ impl Library {
     ///
     /// `raw` is a library of this driver, and no other code unloads it.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, false)
     }
@@ -28,7 +27,6 @@ impl Library {
     /// `raw` is a library of this driver, and stays loaded for as long as a clone of the result, or any object created
     /// from it, exists.
     #[must_use]
-    #[inline]
     pub unsafe fn borrow_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, true)
     }

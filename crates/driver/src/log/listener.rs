@@ -71,7 +71,6 @@ impl LogListener {
     ///
     /// Returns the listener, whose closure is no longer called, if the driver call fails.
     #[doc(alias = "cuLogsUnregisterCallback")]
-    #[inline]
     pub fn close(mut self) -> Result<(), Returned<Self>> {
         self.unregister().map_err(|error| Returned::new(self, error))
     }
@@ -87,7 +86,6 @@ impl LogListener {
 }
 
 impl LogLevel {
-    #[inline]
     fn from_raw(level: CUlogLevel) -> Self {
         match level {
             CUlogLevel::CU_LOG_LEVEL_ERROR => Self::Error,
@@ -104,7 +102,6 @@ impl fmt::Debug for LogListener {
 }
 
 impl Drop for LogListener {
-    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.unregister());

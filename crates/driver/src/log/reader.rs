@@ -38,7 +38,6 @@ impl Driver {
     ///
     /// An error returned by the driver.
     #[doc(alias = "cuLogsCurrent")]
-    #[inline]
     pub fn log_reader(&self) -> Result<LogReader> {
         let position = current(self)?;
         Ok(LogReader { driver: self.clone(), position: Some(position) })
@@ -48,7 +47,6 @@ impl Driver {
     ///
     /// Requires CUDA 12.9.
     #[must_use]
-    #[inline]
     pub fn log_from_start(&self) -> LogReader {
         LogReader { driver: self.clone(), position: None }
     }
@@ -110,7 +108,6 @@ impl LogReader {
 }
 
 /// Returns the current end of the log.
-#[inline]
 fn current(driver: &Driver) -> Result<CUlogIterator> {
     let mut position = 0;
     // SAFETY: `position` is valid for writes, and 0 is the only value of the flags.

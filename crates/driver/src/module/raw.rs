@@ -15,7 +15,6 @@ impl Module {
     ///
     /// `raw` is a module in `context`, and no other code unloads it.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default())
     }
@@ -27,7 +26,6 @@ impl Module {
     /// `raw` is a module in `context`, and stays loaded for as long as a clone of the result, or any object created
     /// from it, exists.
     #[must_use]
-    #[inline]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Borrowed, Declared::default(), JitReport::default())
     }

@@ -74,7 +74,6 @@ const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
 type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
 
 /// Returns the tool's function in a slot for functions that take text.
-#[inline]
 pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
     debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
     let address = address(slot);
@@ -83,7 +82,6 @@ pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
 }
 
 /// Returns the tool's function in a slot for functions without parameters.
-#[inline]
 pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     debug_assert!(matches!(slot, Slot::RangePop), "this slot takes nothing");
     let address = address(slot);
@@ -91,7 +89,6 @@ pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     unsafe { std::mem::transmute::<*mut c_void, Option<PlainFunction>>(address) }
 }
 
-#[inline]
 fn address(slot: Slot) -> *mut c_void {
     static LOADED: Once = Once::new();
     LOADED.call_once(load);

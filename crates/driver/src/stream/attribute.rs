@@ -99,7 +99,6 @@ impl AccessPolicyWindow {
         self
     }
 
-    #[inline]
     pub(crate) const fn as_raw(self) -> CUaccessPolicyWindow {
         CUaccessPolicyWindow {
             base_ptr: std::ptr::without_provenance_mut::<c_void>(self.base.as_raw() as usize),
@@ -110,7 +109,6 @@ impl AccessPolicyWindow {
         }
     }
 
-    #[inline]
     fn from_raw(raw: &CUaccessPolicyWindow) -> Self {
         Self {
             base: DevicePointer::from_raw(raw.base_ptr.addr() as u64),
@@ -126,7 +124,6 @@ impl AccessPolicyWindow {
 macro_rules! translate {
     ($ours:ident, $theirs:ident { $($variant:ident = $constant:ident),* $(,)? }) => {
         impl $ours {
-            #[inline]
             pub(crate) const fn as_raw(self) -> $theirs {
                 match self {
                     $(Self::$variant => $theirs::$constant,)*
@@ -134,7 +131,6 @@ macro_rules! translate {
                 }
             }
 
-            #[inline]
             pub(crate) const fn from_raw(raw: $theirs) -> Self {
                 match raw {
                     $($theirs::$constant => Self::$variant,)*
@@ -169,7 +165,6 @@ impl Stream {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
@@ -184,7 +179,6 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the window exceeds the device's limit, or a value is out of range.
-    #[inline]
     pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
         let value = CUstreamAttrValue { accessPolicyWindow: window.as_raw() };
         // SAFETY: the value belongs to this attribute; its address is not accessed.
@@ -198,7 +192,6 @@ impl Stream {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
@@ -213,7 +206,6 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not support.
-    #[inline]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let value = CUstreamAttrValue { syncPolicy: policy.as_raw() };
         // SAFETY: the value belongs to this attribute.
@@ -227,7 +219,6 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on drivers that fix the priority of a stream when it is created.
-    #[inline]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let value = CUstreamAttrValue { priority };
         // SAFETY: the value belongs to this attribute.
@@ -241,7 +232,6 @@ impl Stream {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
@@ -256,7 +246,6 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not support.
-    #[inline]
     pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
         let value = CUstreamAttrValue { memSyncDomain: domain.as_raw() };
         // SAFETY: the value belongs to this attribute.
@@ -270,7 +259,6 @@ impl Stream {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
     pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         // SAFETY: the driver has initialized this field for this attribute, and any bytes are a valid value of it.
@@ -285,7 +273,6 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the device has fewer domains.
-    #[inline]
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
         let value = CUstreamAttrValue { memSyncDomainMap: map };

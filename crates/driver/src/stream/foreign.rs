@@ -22,7 +22,6 @@ impl Stream {
     /// The handle refers to the default stream of the context that is *current*. Whenever a thread uses or drops the
     /// result, a clone of it, or a buffer that was used on it, `context` is current on that thread.
     #[must_use]
-    #[inline]
     pub unsafe fn legacy_default(context: &Context) -> Self {
         Self::with_ownership(context, CU_STREAM_LEGACY, Ownership::Foreign(None))
     }
@@ -36,7 +35,6 @@ impl Stream {
     /// result, its clones, and the buffers used on it therefore stay on this thread, and `context` is current whenever
     /// they are used or dropped.
     #[must_use]
-    #[inline]
     pub unsafe fn per_thread_default(context: &Context) -> Self {
         Self::with_ownership(context, CU_STREAM_PER_THREAD, Ownership::Foreign(None))
     }
@@ -48,7 +46,6 @@ impl Stream {
     /// - `raw` is a live stream of this context and driver, and not a default stream.
     /// - No other code destroys it, or uses it after the last clone is dropped.
     #[must_use]
-    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::with_ownership(context, raw, Ownership::Owned)
     }
@@ -61,7 +58,6 @@ impl Stream {
     /// - `raw` is a stream of this context and driver, and not a default stream.
     /// - It stays live for as long as `owner` exists.
     #[must_use]
-    #[inline]
     pub unsafe fn from_foreign(context: &Context, raw: CUstream, owner: impl Any + Send + Sync) -> Self {
         Self::with_ownership(context, raw, Ownership::Foreign(Some(Box::new(owner))))
     }
@@ -71,7 +67,6 @@ impl Stream {
     /// # Errors
     ///
     /// Returns the stream to the caller if clones of it, or buffers that were used on it, still exist.
-    #[inline]
     pub fn into_raw(self) -> Result<CUstream, Returned<Self>> {
         let mut shared = self.unshare("Stream::into_raw")?;
         shared.ownership = Ownership::Foreign(None);

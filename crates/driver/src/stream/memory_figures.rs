@@ -34,7 +34,6 @@ impl Error {
 }
 
 impl OutOfMemoryError {
-    #[inline]
     fn new(call: CallError, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
         let mut error = Self { call: Some(call), largest_free, ..Self::bare(requested) };
         error.look_up(stream);

@@ -50,7 +50,6 @@ impl Clock {
     }
 
     /// Returns the time of a completed event on the host's clock.
-    #[inline]
     pub(super) fn time(&self, origin: usize, event: &Event) -> Result<Instant> {
         let Origin { event: begin, time } = &self.origins[origin];
         Ok(*time + event.elapsed_since(begin)?)
@@ -63,7 +62,6 @@ impl Clock {
         Ok(self.contexts.len() - 1)
     }
 
-    #[inline]
     fn add_origin(&mut self, context: &Context) -> Result<usize> {
         let origin = with_relaxed_capture_mode(context.driver(), || Origin::compare(context))?;
         self.origins.push(origin);

@@ -69,7 +69,6 @@ impl FileTrace {
 }
 
 impl CallObserver for FileTrace {
-    #[inline]
     fn after(&self, call: &Call<'_>) {
         // A failure to write a trace must not disturb the program.
         let _ = (&self.file).write_all(self.event(call).as_bytes());

@@ -65,7 +65,6 @@ fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> 
 }
 
 /// Returns the process number of a device in viewers.
-#[inline]
 fn process(work: &WorkRecord) -> i64 {
     HOST + 1 + i64::from(work.device)
 }

@@ -28,7 +28,6 @@ const REGION: usize = if cfg!(miri) { 2048 } else { 40_960 };
 const STREAMS: u64 = 3;
 
 impl Numbers {
-    #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -36,13 +35,11 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
-    #[inline]
     fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// Returns a size whose logarithm is uniformly distributed.
-    #[inline]
     fn size(&mut self) -> usize {
         let log = self.below(23);
         (1 + self.below(1 << log)) as usize
@@ -50,7 +47,6 @@ impl Numbers {
 }
 
 impl Model {
-    #[inline]
     fn new() -> Self {
         let mut heap = Heap::default();
         for region in 0..2 {
@@ -66,7 +62,6 @@ impl Model {
         }
     }
 
-    #[inline]
     fn range(&self, address: u64, size: BlockSize) -> std::ops::Range<usize> {
         assert!(address >= BASE && (address - BASE).is_multiple_of(GRANULE), "{address:#x} is no block");
         let first = ((address - BASE) / GRANULE) as usize;
@@ -77,7 +72,6 @@ impl Model {
     }
 
     /// Records that the heap allocated a block.
-    #[inline]
     fn took(&mut self, stream: StreamId, address: u64, size: BlockSize) {
         for granule in self.range(address, size) {
             let free = self.granules[granule];
@@ -88,7 +82,6 @@ impl Model {
         self.live.push((address, size));
     }
 
-    #[inline]
     fn take(&mut self, stream: StreamId, numbers: &mut Numbers) {
         let size = BlockSize::of(numbers.size());
         match size {
@@ -108,7 +101,6 @@ impl Model {
         }
     }
 
-    #[inline]
     fn give(&mut self, stream: StreamId, numbers: &mut Numbers) {
         if self.live.is_empty() {
             return;
@@ -123,7 +115,6 @@ impl Model {
         }
     }
 
-    #[inline]
     fn begin_epoch(&mut self, stream: StreamId) {
         if let Some(epoch) = self.heap.begin_epoch(stream) {
             self.marked.push((stream, epoch));
@@ -131,7 +122,6 @@ impl Model {
         }
     }
 
-    #[inline]
     fn release(&mut self, numbers: &mut Numbers) {
         if self.marked.is_empty() {
             return;
@@ -149,7 +139,6 @@ impl Model {
 
     /// Asserts that the heap's free ranges match the model's free granules. A coalesced range may have a later epoch
     /// than its granules.
-    #[inline]
     fn assert_free_ranges(&self) {
         let mut seen = 0;
         for range in self.heap.free_ranges() {
@@ -171,7 +160,6 @@ impl Model {
     }
 
     /// Frees everything and asserts that the heap returns to its initial state.
-    #[inline]
     fn end(mut self, numbers: &mut Numbers) {
         while !self.live.is_empty() {
             let stream = StreamId(1 + numbers.below(STREAMS));

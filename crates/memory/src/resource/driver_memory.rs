@@ -32,7 +32,6 @@ pub(super) unsafe fn free_after(stream: &Stream, pointer: DevicePointer<u8>) -> 
 /// # Safety
 ///
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from a pool.
-#[inline]
 pub(crate) unsafe fn free_in_order(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
     // SAFETY: the caller guarantees that the memory is live and that the stream waits for every access.
     unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }

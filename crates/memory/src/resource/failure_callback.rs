@@ -18,13 +18,11 @@ pub struct FailureCallback<R, F> {
 
 impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCallback<R, F> {
     /// Creates an adaptor that calls `callback` when an allocation from `inner` fails.
-    #[inline]
     pub const fn new(inner: R, callback: F) -> Self {
         Self { inner, callback }
     }
 
     /// Returns the inner resource.
-    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
@@ -32,7 +30,6 @@ impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> FailureCa
 
 // SAFETY: all memory comes from the inner resource, which upholds the contract.
 unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for FailureCallback<R, F> {
-    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         loop {
             match self.inner.allocate(stream, bytes, alignment) {
@@ -42,7 +39,6 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
         }
     }
 
-    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,

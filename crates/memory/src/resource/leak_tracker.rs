@@ -49,7 +49,6 @@ pub struct LiveAllocation {
 
 impl<R: Resource> LeakTracker<R> {
     /// Creates an adaptor that tracks the allocations of `inner`.
-    #[inline]
     pub fn new(inner: R) -> Self {
         Self { inner, live: Mutex::default() }
     }
@@ -60,7 +59,6 @@ impl<R: Resource> LeakTracker<R> {
     }
 
     /// Returns the live allocations, oldest first.
-    #[inline]
     pub fn live(&self) -> Vec<LiveAllocation> {
         self.live.lock().sorted()
     }

@@ -20,7 +20,6 @@ pub struct StagingOptions {
 impl StagingOptions {
     /// Creates the default options.
     #[must_use]
-    #[inline]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self { threads: processors.min(12), buffer_bytes: 32 << 20, threshold: 8 << 20 }
@@ -49,7 +48,6 @@ impl StagingOptions {
 }
 
 impl Default for StagingOptions {
-    #[inline]
     fn default() -> Self {
         Self::new()
     }

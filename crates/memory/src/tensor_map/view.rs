@@ -139,13 +139,11 @@ impl<'a> TensorViewMut<'a> {
 // Later writers wait for this access, which `launched` records. The tensor is in live memory, because freeing waits
 // too.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
         self.memory.tracked.before_kernel_read(guard, self.memory.address)?;
         Ok(self.map)
     }
 
-    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         self.memory.tracked.after_read(guard);
     }
@@ -154,13 +152,11 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
 // SAFETY: `bind` makes the stream wait for every access, the memory is borrowed exclusively, and later accesses wait
 // for this one, which `launched` records. The tensor is in live memory, because freeing waits too.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
-    #[inline]
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
         self.memory.tracked.before_kernel_write(guard, self.memory.address)?;
         Ok(self.map)
     }
 
-    #[inline]
     unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         self.memory.tracked.after_partial_write(guard);
     }

@@ -123,7 +123,6 @@ impl Batch {
         self
     }
 
-    #[inline]
     fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }

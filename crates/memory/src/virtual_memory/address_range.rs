@@ -95,7 +95,6 @@ impl AddressRange {
 
     /// Returns the first address.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.reserved.address)
     }

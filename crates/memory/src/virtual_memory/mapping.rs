@@ -32,14 +32,12 @@ impl Mapping {
 
     /// Returns the address of the first byte.
     #[must_use]
-    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
     /// Returns the size in bytes.
     #[must_use]
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }

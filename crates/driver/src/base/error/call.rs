@@ -35,7 +35,6 @@ pub struct CallError {
 }
 
 impl CallError {
-    #[inline]
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
@@ -44,7 +43,6 @@ impl CallError {
     }
 
     /// Creates the error of a function that succeeded but returned a null handle.
-    #[inline]
     pub(crate) fn null_handle(driver: &Driver, function: Function) -> Self {
         let description = Cow::Borrowed("reported success and returned a null handle");
         let hint = Cow::Borrowed("the driver library is damaged, a stub, or an incomplete replacement of the driver");
@@ -53,7 +51,6 @@ impl CallError {
 
     /// Returns the class of the failure.
     #[must_use]
-    #[inline]
     pub fn class(&self) -> ErrorClass {
         match (self.function, self.code) {
             // Here `LAUNCH_TIMEOUT` means that no frame arrived.
@@ -70,7 +67,6 @@ impl CallError {
     /// Returns `true` if earlier asynchronous work, such as a kernel, failed and [`function`](Self::function) only
     /// reported the failure.
     #[must_use]
-    #[inline]
     pub fn is_from_earlier_work(&self) -> bool {
         self.class() == ErrorClass::Sticky && code::is_of_work(self.code)
     }

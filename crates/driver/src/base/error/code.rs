@@ -26,7 +26,6 @@ pub enum ErrorClass {
 impl ErrorClass {
     /// Returns the class of a result code.
     #[must_use]
-    #[inline]
     pub fn of(code: CUresult) -> Self {
         match code {
             CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
@@ -69,7 +68,6 @@ impl ErrorClass {
 }
 
 /// Returns `true` if a sticky `code` results from work on the device, and not from the call that returned it.
-#[inline]
 pub(super) fn is_of_work(code: CUresult) -> bool {
     !matches!(
         code,

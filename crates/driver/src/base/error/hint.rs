@@ -36,7 +36,6 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
 }
 
 /// Returns `true` if `code` reports a failed kernel.
-#[inline]
 fn is_of_a_kernel(code: CUresult) -> bool {
     matches!(
         code,

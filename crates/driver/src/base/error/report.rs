@@ -29,7 +29,6 @@ pub(crate) enum Note<'a> {
 }
 
 impl Note<'_> {
-    #[inline]
     fn text(&self) -> &str {
         match self {
             Self::Hint(text) => text,
@@ -39,7 +38,6 @@ impl Note<'_> {
 }
 
 /// Splits `problem (facts); hint`.
-#[inline]
 pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
     text.split_once("; ").map_or((text, None), |(problem, hint)| (problem, Some(hint)))
 }

@@ -48,7 +48,6 @@ impl<T> Returned<T> {
     }
 
     /// Applies `convert` to the value.
-    #[inline]
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Returned<U> {
         Returned { value: convert(self.value), error: self.error }
     }

@@ -105,14 +105,12 @@ impl AttributeValue for i32 {
 }
 
 impl AttributeValue for u32 {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw.cast_unsigned()
     }
 }
 
 impl AttributeValue for usize {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         Self::try_from(raw).unwrap_or_default()
     }
@@ -126,14 +124,12 @@ impl AttributeValue for bool {
 
 /// An identifier that is -1 in the driver if it does not exist.
 impl AttributeValue for Option<u32> {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         u32::try_from(raw).ok()
     }
 }
 
 impl AttributeValue for ComputeMode {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUcomputemode(raw.cast_unsigned()) {
             CUcomputemode::CU_COMPUTEMODE_DEFAULT => Self::Default,
@@ -145,7 +141,6 @@ impl AttributeValue for ComputeMode {
 }
 
 impl AttributeValue for NumaConfig {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUdeviceNumaConfig(raw.cast_unsigned()) {
             CUdeviceNumaConfig::CU_DEVICE_NUMA_CONFIG_NONE => Self::None,
@@ -156,7 +151,6 @@ impl AttributeValue for NumaConfig {
 }
 
 impl AttributeValue for RdmaWritesOrdering {
-    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUGPUDirectRDMAWritesOrdering(raw.cast_unsigned()) {
             CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE => Self::None,
@@ -171,7 +165,6 @@ macro_rules! from_bits {
     ($($flags:ty)*) => {
         $(
             impl AttributeValue for $flags {
-                #[inline]
                 fn from_raw(raw: i32) -> Self {
                     Self::from_bits_retain(raw.cast_unsigned())
                 }

@@ -86,7 +86,6 @@ fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> A
     })
 }
 
-#[inline]
 fn limit(device: &Device, attribute: CUdevice_attribute) -> Option<u128> {
     u128::try_from(device.attribute(attribute).ok()?).ok()
 }

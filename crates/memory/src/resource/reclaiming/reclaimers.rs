@@ -44,14 +44,12 @@ impl Reclaimers {
         ReclaimerGuard { reclaimers: Arc::downgrade(reclaimers), number }
     }
 
-    #[inline]
     pub(super) fn by_priority(&self) -> Vec<Reclaim> {
         self.state.lock().registered.iter().map(|registered| Arc::clone(&registered.reclaim)).collect()
     }
 }
 
 impl fmt::Debug for ReclaimerGuard {
-    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ReclaimerGuard({})", self.number)
     }

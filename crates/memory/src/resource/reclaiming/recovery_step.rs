@@ -74,7 +74,6 @@ impl Counters {
         }
     }
 
-    #[inline]
     pub(super) fn statistics(&self) -> RecoveryStatistics {
         let [purge, synchronize, trim, reclaim] = self.0.each_ref().map(Counter::statistics);
         RecoveryStatistics { purge, synchronize, trim, reclaim }
@@ -82,18 +81,15 @@ impl Counters {
 }
 
 impl Counter {
-    #[inline]
     pub(super) fn count_try(&self, has_failed: bool) {
         self.tried.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(u64::from(has_failed), Ordering::Relaxed);
     }
 
-    #[inline]
     pub(super) fn count_help(&self) {
         self.helped.fetch_add(1, Ordering::Relaxed);
     }
 
-    #[inline]
     fn statistics(&self) -> RecoveryStepStatistics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RecoveryStepStatistics { tried: load(&self.tried), helped: load(&self.helped), failed: load(&self.failed) }
