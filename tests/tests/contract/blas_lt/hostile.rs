@@ -51,7 +51,7 @@ fn descriptions_that_contradict_themselves_are_refused() {
         refused(Matmul::new(a, b, heads.with_stride(4)).with_batches(4), &["the results overlap", "stride 4"]);
         refused(Matmul::new(a, b, d.with_stride(32)).with_batches(usize::MAX), &["too many products"]);
         refused(Matmul::new(rows::<f32>(8, 0), rows::<f32>(0, 4), d), &["the factors are empty"]);
-        refused(Matmul::new(a, b, d).with_alignment(24), &["no power of two (24 bytes)"]);
+        refused(Matmul::new(a, b, d).with_alignment(24), &["the alignment is not a power of two (24 bytes)"]);
         let auxiliary = Matmul::new(a, b, d).with_epilogue(Epilogue::ReluAuxiliary);
         refused(auxiliary.with_auxiliary_leading_dimension(64), &["auxiliary memory is 64", "multiple of 128"]);
         refused(auxiliary.with_auxiliary_leading_dimension(0), &["auxiliary memory is 0"]);
@@ -86,7 +86,7 @@ fn types_that_the_library_does_not_combine_are_refused() {
             &["consecutive elements of the result is 24"],
         );
         let device = Matmul::new(a, b, rows::<F8E4M3>(16, 16)).with_device_factors();
-        refused(device, &["factors in device memory need a c"]);
+        refused(device, &["factors in device memory require a separate c"]);
         if capability.major == 9 {
             let wrong = Matmul::new(a, rows::<F8E4M3>(32, 16), rows::<bf16>(16, 16));
             refused(wrong, &["8-bit floats in this order", "store `a` by rows"]);

@@ -59,12 +59,12 @@ fn damaged_plans_are_refused() {
         let square = rows::<f32>(16, 16);
         let bytes = plan(&lt, &Matmul::new(square, square, square)).to_bytes();
         for end in 0..bytes.len() {
-            assert_refused(read(&lt, &bytes[..end]), "the bytes are not a plan");
+            assert_refused(read(&lt, &bytes[..end]), "not a serialized plan");
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert_refused(read(&lt, &damaged), "the bytes are not a plan");
+            assert_refused(read(&lt, &damaged), "not a serialized plan");
         }
     });
 }

@@ -278,7 +278,7 @@ fn branch_of_a_capture_follows_nodes_that_the_rest_does_not_wait_for() {
         assert_eq!(before.len(), 2);
         assert!(before.contains(&HashSet::from([begin])) && before.contains(&HashSet::from([begin, other])));
         let refused = Graph::capture(&test.context(), |scope| scope.follow(scope, &[other]));
-        assert!(refused.expect_err("it captures a separate graph").to_string().contains("makes a new graph"));
+        assert!(refused.expect_err("it captures a separate graph").to_string().contains("creates a new graph"));
     });
 }
 

@@ -170,7 +170,7 @@ fn circle_is_an_error_of_instantiating_that_names_a_node() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         let text = error.to_string();
         if test.simulator().is_some() {
-            assert!(text.contains("kernel `fill`") && text.contains("circle"), "{text}");
+            assert!(text.contains("kernel `fill`") && text.contains("cycle"), "{text}");
         }
     });
 }
