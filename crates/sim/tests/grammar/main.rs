@@ -2,11 +2,12 @@
 //!
 //! `forms.txt` contains forms with the assembler's answers. `CURIUM_PTXAS=PATH` also compares random forms with the assembler at `PATH`;
 //! `cargo xtask grammar` downloads one and does so. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and the number of random
-//! forms. `differences.txt` lists the forms on which the two differ, with reasons.
+//! forms. `differences.txt` lists the forms on which the two differ, with reasons. Forms that both accept are run on the simulator.
 #![cfg(not(miri))]
 
 mod assembler;
 mod generator;
+mod run;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -96,6 +97,17 @@ fn forms_are_accepted_that_the_assembler_accepts_and_no_others() {
 }
 
 #[test]
+fn accepted_forms_run_to_their_end() {
+    let forms = include_str!("forms.txt").lines().filter_map(|line| line.strip_prefix('+'));
+    let forms = forms.map(|form| {
+        let (declared, body) = form.trim_start().split_once("##").expect("a form has both parts");
+        Form { declared: declared.trim().into(), body: body.trim().into() }
+    });
+    let problems: Vec<String> = forms.filter_map(|form| run::problem(&form, "sm_90", "8.8")).collect();
+    assert!(problems.is_empty(), "{} forms do not run\n{}", problems.len(), problems.concat());
+}
+
+#[test]
 fn forms_made_at_random_are_accepted_as_by_the_assembler() {
     let Some(assembler) = std::env::var_os("CURIUM_PTXAS").map(PathBuf::from) else { return };
     let number = |name: &str, otherwise| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(otherwise);
@@ -107,10 +119,13 @@ fn forms_made_at_random_are_accepted_as_by_the_assembler() {
     for (index, target) in targets.cycle().take(count as usize / assembler::BATCH).enumerate() {
         let forms: Vec<Form> = (0..assembler::BATCH).map(|_| generator::form(&mut random)).collect();
         let accepted = assembler::accepted(&assembler, &forms, target, "8.8", index);
-        let answers = forms.iter().zip(accepted);
-        wrong.extend(answers.filter_map(|(form, accepted)| difference(form, target, "8.8", accepted, &differences)));
+        for (form, accepted) in forms.iter().zip(accepted) {
+            let differs = difference(form, target, "8.8", accepted, &differences);
+            let runs = accepted && refusal(form, target, "8.8").is_none();
+            wrong.extend(differs.or_else(|| if runs { run::problem(form, target, "8.8") } else { None }));
+        }
     }
     wrong.sort_unstable();
     wrong.dedup();
-    assert!(wrong.is_empty(), "seed {seed}: {} forms differ\n{}", wrong.len(), wrong.concat());
+    assert!(wrong.is_empty(), "seed {seed}: {} forms differ or do not run\n{}", wrong.len(), wrong.concat());
 }
