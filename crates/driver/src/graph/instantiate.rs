@@ -197,6 +197,7 @@ pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> Stri
 }
 
 /// Returns an error of `operation` unless `stream` belongs to `context`.
+#[inline]
 pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
     context.driver().expect_same(stream.driver(), operation)?;
     if stream.context().as_raw() == context.as_raw() {

@@ -8,7 +8,7 @@ use std::thread;
 use curium_driver::sys::call;
 
 use super::Communicator;
-use super::shared::{Shared, State, entered, report_failed_end};
+use super::shared::{Shared, entered, report_failed_end};
 use crate::error::{ArgumentError, Result};
 use crate::group;
 
@@ -66,7 +66,7 @@ impl AbortHandle {
     }
 }
 
-impl State {
+impl Shared {
     /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended.
     ///
     /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
@@ -75,7 +75,7 @@ impl State {
         if self.is_owned() && self.end() { self.abort_ended() } else { Ok(()) }
     }
 
-    /// Aborts the communicator, which the caller has ended, like [`State::abort`].
+    /// Aborts the communicator, which the caller has ended, like [`Shared::abort`].
     pub(super) fn abort_ended(&self) -> Result<()> {
         if !self.is_captured.load(Acquire) {
             return self.abort_unused();

@@ -1,9 +1,8 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
-use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{ptr, thread};
@@ -29,17 +28,8 @@ pub(super) const LIVE: u8 = 0;
 pub(super) const FINALIZED: u8 = 1;
 pub(super) const ENDED: u8 = 2;
 
-/// Owns the communicator, and ends it.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    state: Arc<State>,
-    /// Of a communicator with a timeout.
-    watch: Option<Watch>,
-}
-
-/// The state of a communicator, of which the watching thread has a reference as well.
-#[derive(Debug)]
-pub(crate) struct State {
     pub(super) raw: ncclComm_t,
     pub(crate) library: Nccl,
     pub(crate) context: Context,
@@ -53,7 +43,9 @@ pub(crate) struct State {
     /// The operation for which the watching thread has aborted the communicator, until a call returns the error.
     expired: Mutex<Option<TimeoutError>>,
     /// The operations that may not have completed.
-    outstanding: Mutex<Outstanding>,
+    outstanding: Arc<Mutex<Outstanding>>,
+    /// Of a communicator with a timeout.
+    watch: OnceLock<Watch>,
     /// `true` if a graph may have operations of the communicator.
     pub(super) is_captured: AtomicBool,
     /// The thread that aborts the communicator.
@@ -88,9 +80,9 @@ impl<T> Output<T> {
 
 // SAFETY: a communicator may be used by any thread, by one at a time: calls are made through `Communicator`, which is borrowed exclusively,
 // except for the end, which waits until no call uses it, and the queries of its state.
-unsafe impl Send for State {}
+unsafe impl Send for Shared {}
 // SAFETY: as above.
-unsafe impl Sync for State {}
+unsafe impl Sync for Shared {}
 
 impl Shared {
     /// Owns a communicator that a call has created, or is creating.
@@ -101,16 +93,18 @@ impl Shared {
         place: Place,
         timeout: Option<Duration>,
     ) -> Result<Arc<Self>> {
-        let mut shared = Self::with_output(output.get(), library, context, place, (timeout, true), Some(output));
+        let shared = Self::with_output(output.get(), library, context, place, (timeout, true), Some(output));
         if let Some(timeout) = timeout.filter(|timeout| *timeout < Duration::MAX) {
-            shared.watch = Some(Watch::start(&shared.state, timeout).inspect_err(|_| shared.fail())?);
+            let watch = Watch::start(&shared, Arc::clone(&shared.outstanding), timeout);
+            let watch = watch.inspect_err(|_| shared.fail())?;
+            shared.watch.get_or_init(|| watch);
         }
-        Ok(Arc::new(shared))
+        Ok(shared)
     }
 
     /// Uses a communicator, and owns it if `is_owned`.
     pub(crate) fn new(raw: ncclComm_t, library: &Nccl, context: &Context, place: Place, is_owned: bool) -> Arc<Self> {
-        Arc::new(Self::with_output(raw, library, context, place, (None, is_owned), None))
+        Self::with_output(raw, library, context, place, (None, is_owned), None)
     }
 
     fn with_output(
@@ -120,8 +114,8 @@ impl Shared {
         place: Place,
         (timeout, is_owned): (Option<Duration>, bool),
         output: Option<Output>,
-    ) -> Self {
-        let state = State {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             raw,
             library: library.clone(),
             context: context.clone(),
@@ -130,28 +124,17 @@ impl Shared {
             is_owned,
             has_failed: AtomicBool::new(false),
             expired: Mutex::default(),
-            outstanding: Mutex::default(),
+            outstanding: Arc::default(),
+            watch: OnceLock::new(),
             is_captured: AtomicBool::new(false),
             aborting: Mutex::default(),
             stage: AtomicU8::new(LIVE),
             in_use: ReentrantMutex::new(()),
             registrations: Mutex::default(),
             _output: output,
-        };
-        Self { state: Arc::new(state), watch: None }
+        })
     }
-}
 
-impl Deref for Shared {
-    type Target = State;
-
-    #[inline]
-    fn deref(&self) -> &State {
-        &self.state
-    }
-}
-
-impl State {
     pub(crate) fn api(&self) -> &Api {
         self.library.api()
     }
@@ -320,15 +303,6 @@ impl State {
         self.outstanding.lock().add(stream, name, count)
     }
 
-    /// Returns an operation that has not completed for longer than the timeout, and the time since its call.
-    pub(super) fn late(&self, timeout: Duration) -> Option<(Box<str>, Duration)> {
-        // The thread with the lock may be in a call of the driver that returns only after the operation.
-        match self.outstanding.try_lock_for(timeout) {
-            Some(mut outstanding) => outstanding.late(timeout),
-            None => Some(("the driver does not return".into(), timeout)),
-        }
-    }
-
     /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
     pub(super) fn expire(&self, (outstanding, waited): (Box<str>, Duration)) -> Result<()> {
         let Place { rank, size } = self.place;
@@ -403,7 +377,7 @@ impl Drop for Shared {
         dropping(|| {
             drop(self.watch.take());
             report_failed_end(self.destroy());
-            let aborting = self.aborting.lock().take();
+            let aborting = self.aborting.get_mut().take();
             // No graph uses the communicator, so the thread terminates. It does not panic.
             let _ = aborting.map(JoinHandle::join);
         });

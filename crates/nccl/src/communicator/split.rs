@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use super::shared::{Output, Shared, State, entered};
+use super::shared::{Output, Shared, entered};
 use super::using::Using;
 use super::{Communicator, create};
 use crate::error::{ArgumentError, Result};
@@ -72,7 +72,7 @@ impl Communicator {
     ) -> Result<Option<Self>> {
         group::expect_none(operation)?;
         let using = Using::begin(&*self.shared, operation)?;
-        let State { library, context, timeout, .. } = &***using.shared();
+        let Shared { library, context, timeout, .. } = &**using.shared();
         let output = Output::new();
         let created = entered(context, || create(library.api(), using.raw(), output.as_ptr()));
         if let Err(error) = created.and_then(|()| self.shared.settle(operation)) {

@@ -20,7 +20,7 @@ pub(crate) struct Using<S: Deref<Target = Shared>> {
 
 impl<S: Deref<Target = Shared>> Using<S> {
     /// Starts a use. Returns an error if the communicator was finalized or aborted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(shared: S, operation: &'static str) -> Result<Self> {
         let using = Self::locked(shared);
         let stage = using.shared.stage.load(Acquire);
@@ -36,7 +36,7 @@ impl<S: Deref<Target = Shared>> Using<S> {
 
     /// Waits until no other thread uses the communicator. The end sets the stage before it locks: if the stage is not that of the end
     /// now, the end waits for this use.
-    #[inline]
+    #[inline(always)]
     fn locked(shared: S) -> Self {
         mem::forget(shared.in_use.lock());
         Self { shared, _not_send: PhantomData }

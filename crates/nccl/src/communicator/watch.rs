@@ -3,13 +3,16 @@
 //! The threads that use the communicator cannot: a call of the driver, such as the first launch of a kernel, may wait for an operation that
 //! waits for a rank that is gone.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::shared::{State, report_failed_end};
+use parking_lot::Mutex;
+
+use super::outstanding::Outstanding;
+use super::shared::{Shared, report_failed_end};
 use crate::error::{ArgumentError, Result};
 
 /// The longest time between two looks at the operations.
@@ -23,11 +26,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn start(state: &Arc<State>, timeout: Duration) -> Result<Self> {
+    pub(super) fn start(shared: &Arc<Shared>, outstanding: Arc<Mutex<Outstanding>>, timeout: Duration) -> Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (state, ends) = (Arc::clone(state), Arc::clone(&is_over));
+        let (shared, ends) = (Arc::downgrade(shared), Arc::clone(&is_over));
         let thread = thread::Builder::new().name("curium-nccl-watch".to_owned());
-        let thread = thread.spawn(move || watch(&state, timeout, &ends)).map_err(|error| {
+        let thread = thread.spawn(move || watch(&shared, &outstanding, timeout, &ends)).map_err(|error| {
             let problem = format!("the timeout cannot be watched: no thread can be started ({error})");
             ArgumentError::refused("Communicator::with_options", problem)
         })?;
@@ -38,7 +41,8 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.is_over.store(true, Release);
-        if let Some(thread) = self.thread.take() {
+        // The thread itself drops this if it has the last reference to the communicator.
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             thread.thread().unpark();
             // It does not panic.
             let _ = thread.join();
@@ -47,12 +51,23 @@ impl Drop for Watch {
 }
 
 /// Looks at the operations from time to time, until the communicator has ended.
-fn watch(state: &State, timeout: Duration, is_over: &AtomicBool) {
+fn watch(shared: &Weak<Shared>, outstanding: &Mutex<Outstanding>, timeout: Duration, is_over: &AtomicBool) {
     let pause = (timeout / 8).min(MAX_PAUSE);
-    while !is_over.load(Acquire) && !state.has_ended() {
-        if let Some(late) = state.late(timeout) {
-            return report_failed_end(state.expire(late));
+    while !is_over.load(Acquire) {
+        if let Some(late) = late(outstanding, timeout)
+            && let Some(shared) = shared.upgrade()
+        {
+            return report_failed_end(shared.expire(late));
         }
         thread::park_timeout(pause);
+    }
+}
+
+/// Returns an operation that has not completed for longer than the timeout, and the time since its call.
+fn late(outstanding: &Mutex<Outstanding>, timeout: Duration) -> Option<(Box<str>, Duration)> {
+    // The thread with the lock may be in a call of the driver that returns only after the operation.
+    match outstanding.try_lock_for(timeout) {
+        Some(mut outstanding) => outstanding.late(timeout),
+        None => Some(("the driver does not return".into(), timeout)),
     }
 }
