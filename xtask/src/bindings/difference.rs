@@ -125,7 +125,11 @@ impl Comparison<'_> {
         for (name, theirs) in &self.theirs.constants {
             match self.ours.constants.get(name) {
                 None => {
-                    self.report(Kind::Constant, name, format!("{} in {product}, missing in the bindings", theirs.value))
+                    self.report(
+                        Kind::Constant,
+                        name,
+                        format!("{} in {product}, missing in the bindings", theirs.value),
+                    );
                 }
                 Some(ours) if theirs.value != ours.value => {
                     self.report(
