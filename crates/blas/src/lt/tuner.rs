@@ -199,15 +199,16 @@ impl Scratch {
     /// Allocates memory for any of these plans of one product.
     fn new(stream: &Stream, matmul: Matmul, plans: &[MatmulPlan]) -> Result<Self> {
         let requirements = matmul.requirements();
+        let bytes = |role| match (role, requirements[role]) {
+            (Role::Workspace, _) => plans.iter().map(MatmulPlan::workspace_bytes).max(),
+            (_, Some(requirement)) => Some(requirement.len * requirement.element.bytes()),
+            (_, None) => None,
+        };
+        let largest = Role::ALL.into_iter().filter_map(bytes).max().unwrap_or(0);
+        let numbers = DeviceBuffer::from_slice(stream, &numbers(largest.clamp(1, NUMBERS)))?;
         let mut buffers = ByRole([const { None }; Role::ALL.len()]);
         for role in Role::ALL {
-            let bytes = match (role, requirements[role]) {
-                (Role::Workspace, _) => plans.iter().map(MatmulPlan::workspace_bytes).max().unwrap_or(0),
-                (_, Some(requirement)) => requirement.len * requirement.element.bytes(),
-                (_, None) => continue,
-            };
-            // In each type, this byte repeated is a number of moderate size.
-            buffers[role] = Some(DeviceBuffer::filled(stream, bytes.max(1), 0x3c)?);
+            buffers[role] = bytes(role).map(|bytes| repeated(stream, &numbers, bytes.max(1))).transpose()?;
         }
         Ok(Self { buffers, matmul })
     }
@@ -217,4 +218,30 @@ impl Scratch {
         let buffers = self.buffers.0.iter_mut().zip(requirements.0).zip(Role::ALL);
         Operands::of_bytes(buffers.filter_map(|((buffer, known), role)| Some((role, known, buffer.as_mut()?))))
     }
+}
+
+/// The maximum number of different bytes. It is odd, so that the rows of a matrix differ.
+const NUMBERS: usize = (8 << 20) - 1;
+
+/// Returns random numbers of moderate size in each type: without the highest bit of the exponent. Products of equal numbers draw less
+/// power than those of real data, so that the device runs them at a higher clock.
+fn numbers(bytes: usize) -> Vec<u8> {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let random = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_ne_bytes()
+    });
+    random.flatten().take(bytes).map(|byte| byte & 0xbf).collect()
+}
+
+/// Allocates memory, and fills it with repetitions of these numbers.
+fn repeated(stream: &Stream, numbers: &DeviceBuffer<u8>, bytes: usize) -> Result<DeviceBuffer<u8>> {
+    let mut memory = DeviceBuffer::uninit(stream, bytes)?;
+    for start in (0..bytes).step_by(numbers.len()) {
+        let len = numbers.len().min(bytes - start);
+        memory.slice_mut(start..start + len)?.copy_from_device(&numbers.slice(..len)?)?;
+    }
+    Ok(memory)
 }
