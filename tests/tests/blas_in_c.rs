@@ -22,12 +22,12 @@ fn cublas() -> CuBlas {
 /// Returns the library, linked to the cuBLAS of `api`, or `None` without a C compiler.
 fn normalizer(api: &Api) -> Option<Library> {
     let library = c_library(concat!(include_str!("../c/cublas.c"), include_str!("../c/normalize.c")))?;
-    // SAFETY: the variables are pointers to functions, which nobody reads yet.
-    unsafe {
-        set(&library, "forward_create", api.cublasCreate_v2);
-        set(&library, "forward_nrm2", api.cublasSnrm2_v2);
-        set(&library, "forward_scal", api.cublasSscal_v2);
-    }
+    // SAFETY: the variable is a pointer to a function of this type, and not used yet.
+    unsafe { set(&library, "forward_create", api.cublasCreate_v2) };
+    // SAFETY: as above.
+    unsafe { set(&library, "forward_nrm2", api.cublasSnrm2_v2) };
+    // SAFETY: as above.
+    unsafe { set(&library, "forward_scal", api.cublasSscal_v2) };
     Some(library)
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Shared {
     /// `true` if an operation has failed: the communicator is aborted instead of destroyed.
     has_failed: AtomicBool,
     /// The operation for which the watching thread has aborted the communicator, until a call returns the error.
-    expired: Mutex<Option<TimeoutError>>,
+    pub(super) expired: Mutex<Option<TimeoutError>>,
     /// The operations that may not have completed.
     outstanding: Arc<Mutex<Outstanding>>,
     /// Of a communicator with a timeout.
@@ -301,30 +301,6 @@ impl Shared {
     #[inline(never)]
     fn record_now(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
         self.outstanding.lock().add(stream, name, count)
-    }
-
-    /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
-    pub(super) fn expire(&self, (outstanding, waited): (Box<str>, Duration)) -> Result<()> {
-        let Place { rank, size } = self.place;
-        self.fail();
-        let mut expired = self.expired.lock();
-        if self.stage.swap(ENDED, AcqRel) == ENDED {
-            return Ok(());
-        }
-        *expired = Some(TimeoutError { operation: "Communicator", outstanding, rank, size, waited });
-        drop(expired);
-        drop(self.in_use.lock());
-        self.abort_ended()
-    }
-
-    /// Takes the error of an operation that did not complete. The error has the name of the operation that notices it.
-    pub(super) fn expired(&self, operation: &'static str) -> Option<Error> {
-        let error = self.expired.lock().take()?;
-        Some(Error::Timeout(Box::new(TimeoutError { operation, ..error })))
-    }
-
-    fn expect_not_expired(&self, operation: &'static str) -> Result<()> {
-        self.expired(operation).map_or(Ok(()), Err)
     }
 
     pub(crate) fn outstanding(&self) -> MutexGuard<'_, Outstanding> {

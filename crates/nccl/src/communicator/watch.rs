@@ -4,7 +4,7 @@
 //! waits for a rank that is gone.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,8 +12,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::outstanding::Outstanding;
-use super::shared::{Shared, report_failed_end};
-use crate::error::{ArgumentError, Result};
+use super::shared::{ENDED, Shared, report_failed_end};
+use crate::error::{ArgumentError, Error, Result, TimeoutError};
+use crate::operation::Place;
 
 /// The longest time between two looks at the operations.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
@@ -47,6 +48,32 @@ impl Drop for Watch {
             // It does not panic.
             let _ = thread.join();
         }
+    }
+}
+
+impl Shared {
+    /// Aborts the communicator because of an operation that does not complete. The next call, or one that is waiting, returns the error.
+    fn expire(&self, (outstanding, waited): (Box<str>, Duration)) -> Result<()> {
+        let Place { rank, size } = self.place;
+        self.fail();
+        let mut expired = self.expired.lock();
+        if self.stage.swap(ENDED, AcqRel) == ENDED {
+            return Ok(());
+        }
+        *expired = Some(TimeoutError { operation: "Communicator", outstanding, rank, size, waited });
+        drop(expired);
+        drop(self.in_use.lock());
+        self.abort_ended()
+    }
+
+    /// Takes the error of an operation that did not complete. The error has the name of the operation that notices it.
+    pub(super) fn expired(&self, operation: &'static str) -> Option<Error> {
+        let error = self.expired.lock().take()?;
+        Some(Error::Timeout(Box::new(TimeoutError { operation, ..error })))
+    }
+
+    pub(super) fn expect_not_expired(&self, operation: &'static str) -> Result<()> {
+        self.expired(operation).map_or(Ok(()), Err)
     }
 }
 
