@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::module::Place;
+use super::moves::pair;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::VariableLocation;
@@ -60,6 +61,12 @@ impl Lowerer<'_> {
             self.check_race(instruction, target, end - start, None);
             self.find_unwritten(target, start, end - start, index == 0);
         }
+        let pair = pair(instruction, &elements, scalar).filter(|_| instruction.used_bytes.is_none());
+        let both = pair.map(|_| self.new_double());
+        let (elements, scalar) = match both {
+            Some(both) => (vec![Slot::Double(both)], ScalarType::B64),
+            None => (elements, scalar),
+        };
         // An element that overwrites the address register is loaded last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
@@ -87,6 +94,9 @@ impl Lowerer<'_> {
                 op.role = Role::Step(Operation::Load);
             }
         }
+        if let (Some(pair), Some(both)) = (pair, both) {
+            self.unpack_pair(pair, both);
+        }
         self.fence_after(instruction);
         if may_order(instruction) {
             self.exchange(target.space);
@@ -111,6 +121,10 @@ impl Lowerer<'_> {
         let (elements, scalar, align) = self.elements(source, scalar)?;
         self.check_race(instruction, target, align, Some((&elements, scalar)));
         self.note_write(target, align);
+        let (elements, scalar) = match pair(instruction, &elements, scalar) {
+            Some(pair) => (vec![self.pack_pair(pair)], ScalarType::B64),
+            None => (elements, scalar),
+        };
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
