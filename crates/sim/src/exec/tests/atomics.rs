@@ -140,29 +140,3 @@ fn vector_reductions_change_each_element() {
     let expected = [4.0_f32, 8.0, 0.0, 0.0, 4.0, 8.0, 4.0, 8.0];
     assert_eq!(bench.memory.read::<u32>(0, 8), expected.map(f32::to_bits));
 }
-
-#[test]
-fn pair_that_another_block_stores_is_read_whole() {
-    let bench = Bench::body(
-        "
-    mov.u32 %r0, %ctaid.x;
-    mov.u32 %r1, 0;
-    setp.ne.u32 %q, %r0, 0;
-    @%q bra READ;
-WRITE:
-    add.u32 %r1, %r1, 1;
-    st.relaxed.gpu.global.v2.u32 [%p], {%r1, %r1};
-    setp.lt.u32 %q, %r1, 300000;
-    @%q bra WRITE;
-    ret;
-READ:
-    ld.relaxed.gpu.global.v2.u32 {%r2, %r3}, [%p];
-    setp.ne.u32 %q, %r2, %r3;
-    @%q st.global.u32 [%p+64], 1;
-    setp.lt.u32 %q, %r2, 300000;
-    @%q bra READ;",
-        4096,
-    );
-    bench.launch(2, 32).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(64, 1), [0]);
-}
