@@ -60,6 +60,7 @@ impl Shared {
         if self.stage.swap(ENDED, AcqRel) == ENDED {
             return Ok(());
         }
+        // The call that returns the error puts its own name in place of this one.
         *expired = Some(TimeoutError { operation: "Communicator", outstanding, rank, size, waited });
         drop(expired);
         drop(self.in_use.lock());
