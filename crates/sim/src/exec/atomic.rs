@@ -1,4 +1,4 @@
-//! Atomics of 128 bits and of vectors.
+//! Accesses and atomics of 128 bits, and sums at generic addresses.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,22 +10,50 @@ use super::report::{ReportKind, Trap};
 use super::unit::Unit;
 use super::window::resolve;
 
-/// Performs an exchange or a compare-and-swap of 128 bits. Not all hosts have such an instruction, so a lock makes the operations atomic
-/// with respect to each other, as PTX requires.
+/// Locked for each access of 128 bits that is atomic. Not all hosts have instructions for them.
+static LOCK: Mutex<()> = Mutex::new(());
+
+/// Loads 128 bits at once, with respect to stores and atomics of 128 bits.
+pub(crate) fn run_wide_load(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let Some([low, high]) = rows(unit, op) else { return no_rows(unit) };
+    let addresses = addresses(unit, op);
+    for lane in Lanes(unit.active) {
+        let lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = match read_pair(unit, op, lane, addresses[lane], false) {
+            Ok(value) => value,
+            Err(trap) => return unit.fault(trap),
+        };
+        drop(lock);
+        unit.frame.row_mut::<u64>(low).0[lane] = value[0];
+        unit.frame.row_mut::<u64>(high).0[lane] = value[1];
+    }
+    Control::Next
+}
+
+/// Stores 128 bits at once, with respect to loads and atomics of 128 bits.
+pub(crate) fn run_wide_store(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let Some([low, high]) = rows(unit, op) else { return no_rows(unit) };
+    let addresses = addresses(unit, op);
+    for lane in Lanes(unit.active) {
+        let value = [low, high].map(|row| unit.frame.row::<u64>(row)[lane]);
+        let checked = check_alignment(addresses[lane], 16, lane, true);
+        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(trap) = checked.and_then(|()| write_pair(unit, op, lane, addresses[lane], value)) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+/// Performs an exchange or a compare-and-swap of 128 bits.
 pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    static LOCK: Mutex<()> = Mutex::new(());
-    let program = unit.launch.program;
-    let rows = program.functions[unit.frame.function as usize].row_lists[op.b as usize].as_slice();
-    let &[b_low, b_high, c_low, c_high, d_low, d_high] = rows else {
-        let leader = unit.leader();
-        return unit.fault(Trap::new(ReportKind::InvalidProgramCounter, leader));
-    };
+    let Some([b_low, b_high, c_low, c_high, d_low, d_high]) = rows(unit, op) else { return no_rows(unit) };
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = |row: u32| unit.frame.row::<u64>(row)[lane];
         let (b, c) = ([value(b_low), value(b_high)], [value(c_low), value(c_high)]);
         let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-        let old = match read_pair(unit, op, lane, addresses[lane]) {
+        let old = match read_pair(unit, op, lane, addresses[lane], true) {
             Ok(old) => old,
             Err(trap) => return unit.fault(trap),
         };
@@ -40,8 +68,21 @@ pub(crate) fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op
     Control::Next
 }
 
-fn read_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Result<[u64; 2], Trap> {
-    check_alignment(address, 16, lane, true)?;
+/// Returns the list of rows of an instruction.
+fn rows<const COUNT: usize>(unit: &Unit<'_>, op: &Op) -> Option<[u32; COUNT]> {
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
+    function.row_lists[op.b as usize].as_slice().try_into().ok()
+}
+
+/// Reports code without its list of rows.
+#[cold]
+fn no_rows(unit: &mut Unit<'_>) -> Control {
+    let leader = unit.leader();
+    unit.fault(Trap::new(ReportKind::InvalidProgramCounter, leader))
+}
+
+fn read_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, write: bool) -> Result<[u64; 2], Trap> {
+    check_alignment(address, 16, lane, write)?;
     Ok([read_at(unit, op.space, lane, address)?, read_at(unit, op.space, lane, address.wrapping_add(8))?])
 }
 

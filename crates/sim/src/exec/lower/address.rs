@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::module::Place;
-use super::moves::pair;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::VariableLocation;
@@ -61,47 +60,31 @@ impl Lowerer<'_> {
             self.check_race(instruction, target, end - start, None);
             self.find_unwritten(target, start, end - start, index == 0);
         }
-        let pair = pair(instruction, &elements, scalar).filter(|_| instruction.used_bytes.is_none());
-        let both = pair.map(|_| self.new_double());
-        let (elements, scalar) = match both {
-            Some(both) => (vec![Slot::Double(both)], ScalarType::B64),
-            None => (elements, scalar),
-        };
+        if self.load_whole(instruction, target, (&elements, scalar))? {
+            self.after_load(instruction, target);
+            return Ok(());
+        }
         // An element that overwrites the address register is loaded last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
-            let (d, double) = row(*slot)?;
             let whole = u32::MAX >> (32 - scalar.bytes());
             let used = used >> offset & whole;
             if used != whole {
                 self.load_bytes(target, offset, used, align, *slot)?;
                 continue;
             }
-            let uniform = target.row == NO_ROW;
-            let runs = self.runs_slot(target, align);
-            let again = self.kept_runs.place(runs) && target.is_aligned(align);
-            let manner = match again {
-                _ if uniform => Manner::Uniform,
-                true => Manner::Again,
-                false => Manner::Anywhere,
-            };
-            let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-            let op = self.access(run, target, offset, align);
-            (op.d, op.runs) = (d, runs);
-            let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
-            if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
-                op.role = Role::Step(Operation::Load);
-            }
+            self.load_element(instruction, target, (offset, align), (*slot, scalar))?;
         }
-        if let (Some(pair), Some(both)) = (pair, both) {
-            self.unpack_pair(pair, both);
-        }
+        self.after_load(instruction, target);
+        Ok(())
+    }
+
+    fn after_load(&mut self, instruction: &Instruction, target: Target) {
         self.fence_after(instruction);
         if may_order(instruction) {
             self.exchange(target.space);
         }
-        Ok(())
     }
 
     /// `st`.
@@ -121,19 +104,56 @@ impl Lowerer<'_> {
         let (elements, scalar, align) = self.elements(source, scalar)?;
         self.check_race(instruction, target, align, Some((&elements, scalar)));
         self.note_write(target, align);
-        let (elements, scalar) = match pair(instruction, &elements, scalar) {
-            Some(pair) => (vec![self.pack_pair(pair)], ScalarType::B64),
-            None => (elements, scalar),
-        };
-        for (index, slot) in elements.into_iter().enumerate() {
-            let offset = index as u64 * scalar.bytes();
-            let (b, double) = row(slot)?;
-            let runs = self.runs_slot(target, align);
-            let again = self.kept_runs.place(runs) && target.is_aligned(align);
-            let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-            let op = self.access(run, target, offset, align);
-            (op.b, op.runs) = (b, runs);
+        if self.store_whole(instruction, target, (&elements, scalar))? {
+            return Ok(());
         }
+        for (index, slot) in elements.into_iter().enumerate() {
+            self.store_element(instruction, target, (index as u64 * scalar.bytes(), align), (slot, scalar))?;
+        }
+        Ok(())
+    }
+
+    /// Appends the load of an element at this offset of a vector with this alignment.
+    pub(super) fn load_element(
+        &mut self,
+        instruction: &Instruction,
+        target: Target,
+        (offset, align): (u64, u64),
+        (slot, scalar): (Slot, ScalarType),
+    ) -> Lowered {
+        let (d, double) = row(slot)?;
+        let uniform = target.row == NO_ROW;
+        let runs = self.runs_slot(target, align);
+        let again = self.kept_runs.place(runs) && target.is_aligned(align);
+        let manner = match again {
+            _ if uniform => Manner::Uniform,
+            true => Manner::Again,
+            false => Manner::Anywhere,
+        };
+        let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let op = self.access(run, target, offset, align);
+        (op.d, op.runs) = (d, runs);
+        let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
+        if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
+            op.role = Role::Step(Operation::Load);
+        }
+        Ok(())
+    }
+
+    /// Appends the store of an element at this offset of a vector with this alignment.
+    pub(super) fn store_element(
+        &mut self,
+        instruction: &Instruction,
+        target: Target,
+        (offset, align): (u64, u64),
+        (slot, scalar): (Slot, ScalarType),
+    ) -> Lowered {
+        let (b, double) = row(slot)?;
+        let runs = self.runs_slot(target, align);
+        let again = self.kept_runs.place(runs) && target.is_aligned(align);
+        let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let op = self.access(run, target, offset, align);
+        (op.b, op.runs) = (b, runs);
         Ok(())
     }
 

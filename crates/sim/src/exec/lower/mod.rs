@@ -42,5 +42,6 @@ mod variables;
 mod video;
 mod warp;
 mod warpgroup;
+mod whole_vector;
 
 pub(crate) use module::{lower, lower_with_checks};

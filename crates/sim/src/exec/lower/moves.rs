@@ -2,7 +2,6 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use super::race::may_order;
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::handler::moves::{
     copy, copy_of_width, pack_four_bytes, pack_halves, pack_two_bytes, pack_words, unpack, words_differ,
@@ -107,7 +106,12 @@ impl Lowerer<'_> {
                 _ => self.source(part, part_type)?,
             });
         }
-        match (scalar.bits(), &rows[..]) {
+        if self.join(scalar.bits(), d, &rows) { Ok(()) } else { Err(Refusal::form(instruction)) }
+    }
+
+    /// Joins the parts of a register of `bits` bits, the lowest first. Returns `false` if no instruction has these parts.
+    pub(super) fn join(&mut self, bits: u32, d: u32, rows: &[u32]) -> bool {
+        match (bits, rows) {
             (64, &[low, high]) => {
                 self.emit(pack_words(), d, [low, high, 0]);
             }
@@ -126,9 +130,9 @@ impl Lowerer<'_> {
             (32, &[a, b, c, e]) => {
                 self.emit(pack_four_bytes(), d, [a, b, c]).e = e;
             }
-            _ => return Err(Refusal::form(instruction)),
+            _ => return false,
         }
-        Ok(())
+        true
     }
 
     /// Unpacks the parts of a register, the lowest first.
@@ -158,22 +162,6 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Packs a pair of words into a new slot.
-    pub(super) fn pack_pair(&mut self, [low, high]: [u32; 2]) -> Slot {
-        let both = self.new_double();
-        self.emit(pack_words(), both, [low, high, 0]);
-        Slot::Double(both)
-    }
-
-    /// Unpacks a pair of words from a row of doubles.
-    pub(super) fn unpack_pair(&mut self, pair: [u32; 2], both: u32) {
-        for (shift, part) in [0, 32].into_iter().zip(pair) {
-            let shift = self.word(shift);
-            let run = unpack(true, 32).expect("a double has two words");
-            self.emit(run, part, [both, shift, 0]);
-        }
-    }
-
     /// Returns a slot with the current value of a special register.
     pub(super) fn special(&mut self, register: SpecialRegister) -> Slot {
         let narrow = register.bits() <= 32;
@@ -181,15 +169,6 @@ impl Lowerer<'_> {
         let d = if narrow { self.new_word() } else { self.new_double() };
         self.emit(run, d, [0; 3]).imm = encode(register);
         if narrow { Slot::Word(d) } else { Slot::Double(d) }
-    }
-}
-
-/// Returns the rows of a pair of words that threads may exchange with each other. A GPU accesses such a pair at once, and programs such as
-/// CUB rely on it: a reader finds either both words of a store or neither.
-pub(super) fn pair(instruction: &Instruction, elements: &[Slot], scalar: ScalarType) -> Option<[u32; 2]> {
-    match *elements {
-        [Slot::Word(low), Slot::Word(high)] if scalar.bits() == 32 && may_order(instruction) => Some([low, high]),
-        _ => None,
     }
 }
 

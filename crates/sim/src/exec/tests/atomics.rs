@@ -140,3 +140,48 @@ fn vector_reductions_change_each_element() {
     let expected = [4.0_f32, 8.0, 0.0, 0.0, 4.0, 8.0, 4.0, 8.0];
     assert_eq!(bench.memory.read::<u32>(0, 8), expected.map(f32::to_bits));
 }
+
+#[test]
+fn vectors_that_another_block_stores_are_read_whole() {
+    let cases = [
+        ("v2.u8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
+        ("v4.u8", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h2, %h5"),
+        ("v2.u16", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
+        ("v4.u16", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h3, %h4"),
+        ("v2.u32", "%r1, %r1", "%r2, %r3", "%r2, %r3"),
+        ("v4.u32", "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5", "%r2, %r5"),
+        ("v2.u64", "%d1, %d1", "%d2, %d3", "%d2, %d3"),
+    ];
+    for (vector, stored, loaded, compared) in cases {
+        let scalar = match &vector[3..] {
+            "u8" => "u16",
+            other => other,
+        };
+        let mut bench = Bench::body(
+            &format!(
+                "
+    mov.u32 %r0, %ctaid.x;
+    and.b32 %r6, %r0, 1;
+    mov.u32 %r1, 0;
+    setp.ne.u32 %q, %r6, 0;
+LOOP:
+    add.u32 %r1, %r1, 1;
+    and.b32 %r1, %r1, 127;
+    cvt.u16.u32 %h1, %r1;
+    cvt.u64.u32 %d1, %r1;
+    @!%q st.relaxed.gpu.global.{vector} [%p], {{{stored}}};
+    @%q ld.relaxed.gpu.global.{vector} {{{loaded}}}, [%p];
+    @%q setp.ne.{scalar} %p1, {compared};
+    @!%q setp.ne.u32 %p1, 0, 0;
+    @%p1 st.global.u32 [%p+64], 1;
+    add.u32 %r7, %r7, 1;
+    setp.lt.u32 %p1, %r7, 2000;
+    @%p1 bra LOOP;"
+            ),
+            4096,
+        );
+        bench.workers = 4;
+        bench.launch(64, 32).expect("no fault");
+        assert_eq!(bench.memory.read::<u32>(64, 1), [0], "{vector}");
+    }
+}
