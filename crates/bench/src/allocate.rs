@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Stream};
-use curium_memory::{CachingResource, DeviceBuffer};
+use curium_memory::{DeviceBuffer, Resource};
 
 use self::blocks::Blocks;
 use self::source::{Pool, Source, Twin};
@@ -21,8 +21,10 @@ use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 enum Kind {
     /// One block at a time, by size.
     Bytes(Twin),
-    /// One buffer at a time, which tracks its accesses and frees itself.
+    /// One buffer at a time, which tracks its accesses and frees itself, with a clone of the resource.
     Buffer,
+    /// One buffer at a time that borrows the resource.
+    BorrowingBuffer,
     /// One block at a time on each of several threads.
     Threads,
     /// A deallocation and an allocation among live blocks of mixed sizes.
@@ -39,10 +41,11 @@ struct Case<'a> {
     alone: &'a Cell<Option<f64>>,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind::Bytes(Twin::Pool),
     Kind::Bytes(Twin::Plain),
     Kind::Buffer,
+    Kind::BorrowingBuffer,
     Kind::Threads,
     Kind::Live(Twin::Pool),
     Kind::Live(Twin::Plain),
@@ -72,7 +75,7 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
 impl Kind {
     fn values(self, plan: &Plan) -> &'static [usize] {
         match self {
-            Self::Bytes(_) | Self::Buffer => plan.sizes,
+            Self::Bytes(_) | Self::Buffer | Self::BorrowingBuffer => plan.sizes,
             Self::Threads => plan.threads,
             Self::Live(Twin::Pool) => plan.live,
             Self::Live(Twin::Plain) => plan.plain_live,
@@ -84,6 +87,7 @@ impl Kind {
             Self::Bytes(Twin::Pool) => "bytes",
             Self::Bytes(Twin::Plain) => "plain-bytes",
             Self::Buffer => "buffer",
+            Self::BorrowingBuffer => "borrowing-buffer",
             Self::Threads => "threads",
             Self::Live(Twin::Pool) => "live",
             Self::Live(Twin::Plain) => "plain-live",
@@ -94,7 +98,7 @@ impl Kind {
     fn twin(self) -> Twin {
         match self {
             Self::Bytes(twin) | Self::Live(twin) => twin,
-            Self::Buffer | Self::Threads => Twin::Pool,
+            Self::Buffer | Self::BorrowingBuffer | Self::Threads => Twin::Pool,
         }
     }
 }
@@ -116,7 +120,8 @@ impl Case<'_> {
         let stream = self.context.stream()?;
         let run = |way, count| {
             let time = match (way, self.kind) {
-                (Way::Curium, Kind::Buffer) => buffers(&source.cache, &stream, self.value, count)?,
+                (Way::Curium, Kind::Buffer) => buffers(|| source.cache.clone(), &stream, self.value, count)?,
+                (Way::Curium, Kind::BorrowingBuffer) => buffers(|| &source.cache, &stream, self.value, count)?,
                 _ => pairs(source, way, &stream, self.value, count)?,
             };
             stream.synchronize()?;
@@ -195,7 +200,7 @@ impl Case<'_> {
         match (way, self.kind) {
             (Way::C, Kind::Bytes(Twin::Plain)) => self.plan.plain_pairs,
             (Way::C, _) => self.plan.pool_pairs,
-            (Way::Curium, Kind::Buffer) => self.plan.cached_pairs.div_ceil(5),
+            (Way::Curium, Kind::Buffer | Kind::BorrowingBuffer) => self.plan.cached_pairs.div_ceil(5),
             (Way::Curium, _) => self.plan.cached_pairs,
         }
     }
@@ -210,10 +215,10 @@ fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize)
     Ok(begin.elapsed())
 }
 
-fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
+fn buffers<R: Resource>(resource: impl Fn() -> R, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
-        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, black_box(bytes), cache.clone())?));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(stream, black_box(bytes), resource())?));
     }
     Ok(begin.elapsed())
 }

@@ -3,7 +3,7 @@
 use super::report::{Report, Row};
 
 /// The title and the parameter of each group of measurements.
-const GROUPS: [(&str, &str, &str); 18] = [
+const GROUPS: [(&str, &str, &str); 19] = [
     ("launch/threads", "Launches by several threads, each on its own stream: `cuLaunchKernel`", "threads"),
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
     ("graph/chain", "Graph launch, without waiting for completion: `cuGraphLaunch`", "kernels"),
@@ -30,6 +30,7 @@ const GROUPS: [(&str, &str, &str); 18] = [
     ),
     ("allocate/plain-bytes", "An allocation and its deallocation, compared with `cuMemAlloc` and `cuMemFree`", "size"),
     ("allocate/buffer", "A `DeviceBuffer` and its drop, compared with `cuMemAllocAsync` and `cuMemFreeAsync`", "size"),
+    ("allocate/borrowing-buffer", "The same with a borrowed resource instead of a clone", "size"),
     (
         "allocate/threads",
         "An allocation of 1 MiB and its deallocation by several threads in total, compared with `cuMemAllocAsync`",

@@ -102,7 +102,8 @@ impl Row {
 
     /// Formats a value that is a size in bytes.
     pub(super) fn size(&self) -> Option<String> {
-        const OF_BYTES: [&str; 3] = ["allocate/bytes", "allocate/plain-bytes", "allocate/buffer"];
+        const OF_BYTES: [&str; 4] =
+            ["allocate/bytes", "allocate/plain-bytes", "allocate/buffer", "allocate/borrowing-buffer"];
         let (group, value) = self.parts();
         let is_size = group.starts_with("copy/") || OF_BYTES.contains(&group);
         value.parse().ok().filter(|_| is_size).map(size)

@@ -8,21 +8,18 @@ use super::module::Place;
 use super::race::may_order;
 use super::used_bytes::runs_of_used_bytes;
 use super::variables::VariableLocation;
-use crate::exec::access::{load, load_again, load_param, store, store_again};
 use crate::exec::flow::run_fence;
 use crate::exec::handler::moves::{add_doubles, copy};
-use crate::exec::op::{Handler, Op, Role, RunsSlot, Space};
+use crate::exec::op::{Handler, Op, RunsSlot, Space};
 use crate::exec::program::Late;
 use crate::exec::stack::run_frame_address;
-use crate::exec::superinstruction::Operation;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
-    Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarClass, ScalarType, Semantics,
-    Space as State, Symbol,
+    Address, Base, FunctionKind, Instruction, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State, Symbol,
 };
 
 /// The row of a parameter's address, which needs no register.
-const NO_ROW: u32 = u32::MAX;
+pub(super) const NO_ROW: u32 = u32::MAX;
 
 /// A memory operand, decoded.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +32,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Returns `true` if the offset is a multiple of an alignment.
-    fn is_aligned(self, align: u64) -> bool {
+    pub(super) fn is_aligned(self, align: u64) -> bool {
         self.offset & (align - 1) == 0
     }
 
@@ -110,50 +107,6 @@ impl Lowerer<'_> {
         for (index, slot) in elements.into_iter().enumerate() {
             self.store_element(instruction, target, (index as u64 * scalar.bytes(), align), (slot, scalar))?;
         }
-        Ok(())
-    }
-
-    /// Appends the load of an element at this offset of a vector with this alignment.
-    pub(super) fn load_element(
-        &mut self,
-        instruction: &Instruction,
-        target: Target,
-        (offset, align): (u64, u64),
-        (slot, scalar): (Slot, ScalarType),
-    ) -> Lowered {
-        let (d, double) = row(slot)?;
-        let uniform = target.row == NO_ROW;
-        let runs = self.runs_slot(target, align);
-        let again = self.kept_runs.place(runs) && target.is_aligned(align);
-        let manner = match again {
-            _ if uniform => Manner::Uniform,
-            true => Manner::Again,
-            false => Manner::Anywhere,
-        };
-        let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-        let op = self.access(run, target, offset, align);
-        (op.d, op.runs) = (d, runs);
-        let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
-        if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
-            op.role = Role::Step(Operation::Load);
-        }
-        Ok(())
-    }
-
-    /// Appends the store of an element at this offset of a vector with this alignment.
-    pub(super) fn store_element(
-        &mut self,
-        instruction: &Instruction,
-        target: Target,
-        (offset, align): (u64, u64),
-        (slot, scalar): (Slot, ScalarType),
-    ) -> Lowered {
-        let (b, double) = row(slot)?;
-        let runs = self.runs_slot(target, align);
-        let again = self.kept_runs.place(runs) && target.is_aligned(align);
-        let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-        let op = self.access(run, target, offset, align);
-        (op.b, op.runs) = (b, runs);
         Ok(())
     }
 
@@ -310,7 +263,7 @@ impl Lowerer<'_> {
     }
 
     /// Returns the slot of the runs of the address register of a load or a store, which keeps them if no earlier access did.
-    fn runs_slot(&mut self, target: Target, align: u64) -> RunsSlot {
+    pub(super) fn runs_slot(&mut self, target: Target, align: u64) -> RunsSlot {
         match self.kept_runs.reuse(target, align) {
             RunsSlot::None if !self.is_guarded() => self.kept_runs.keep(target, align),
             slot => slot,
@@ -356,60 +309,4 @@ pub(super) fn state(instruction: &Instruction) -> Option<State> {
 /// Returns the first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
-}
-
-/// The way in which a load computes its addresses.
-#[derive(Clone, Copy)]
-enum Manner {
-    /// From a kernel's parameters, the same in every lane.
-    Uniform,
-    /// From kept runs.
-    Again,
-    Anywhere,
-}
-
-fn load_handler(scalar: ScalarType, double: bool, manner: Manner) -> Option<Handler> {
-    macro_rules! pick {
-        ($ty:ty) => {
-            match (double, manner) {
-                (false, Manner::Anywhere) => load::<$ty, u32>(),
-                (true, Manner::Anywhere) => load::<$ty, u64>(),
-                (false, Manner::Again) => load_again::<$ty, u32>(),
-                (true, Manner::Again) => load_again::<$ty, u64>(),
-                (false, Manner::Uniform) => load_param::<$ty, u32>(),
-                (true, Manner::Uniform) => load_param::<$ty, u64>(),
-            }
-        };
-    }
-    let signed = scalar.class() == ScalarClass::Signed;
-    Some(match (scalar.bits(), signed) {
-        (8, false) => pick!(u8),
-        (8, true) => pick!(i8),
-        (16, false) => pick!(u16),
-        (16, true) => pick!(i16),
-        (32, false) => pick!(u32),
-        (32, true) => pick!(i32),
-        (64, _) => pick!(u64),
-        _ => return None,
-    })
-}
-
-fn store_handler(scalar: ScalarType, double: bool, again: bool) -> Option<Handler> {
-    macro_rules! pick {
-        ($ty:ty) => {
-            match (double, again) {
-                (false, false) => store::<$ty, u32>(),
-                (true, false) => store::<$ty, u64>(),
-                (false, true) => store_again::<$ty, u32>(),
-                (true, true) => store_again::<$ty, u64>(),
-            }
-        };
-    }
-    Some(match scalar.bits() {
-        8 => pick!(u8),
-        16 => pick!(u16),
-        32 => pick!(u32),
-        64 => pick!(u64),
-        _ => return None,
-    })
 }

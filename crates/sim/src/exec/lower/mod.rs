@@ -11,6 +11,7 @@ mod convert;
 mod convert_packed;
 mod convert_random;
 mod definedness;
+mod element;
 mod error;
 mod extended;
 mod float;
