@@ -20,7 +20,10 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 /// ```
 /// # // The crates that this would use depend on this one.
 /// # mod curium_driver {
-/// #     pub unsafe trait ByValue: Copy { const SIZE: usize = size_of::<Self>(); }
+/// #     pub unsafe trait ByValue: Copy {
+/// #         const SIZE_OF_FIELDS: usize = size_of::<Self>();
+/// #         const SIZE: usize = size_of::<Self>();
+/// #     }
 /// #     unsafe impl ByValue for u32 {}
 /// #     unsafe impl ByValue for f32 {}
 /// # }
@@ -43,7 +46,8 @@ pub fn by_value(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// Returns the `impl` for `item`, and the checks of its guarantees.
 ///
 /// The tokens of the fields occur only within the `impl`, which adds no name but `Self` to the scope. Each type therefore resolves as
-/// in the struct.
+/// in the struct. The code uses no name but the path of the trait, because other names, even `::core`, can have another meaning in the
+/// caller's crate.
 fn implementation(item: &DeriveInput) -> Result<TokenStream> {
     let name = &item.ident;
     let fields = fields(item)?;
@@ -55,26 +59,22 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream> {
         let driver = placed(&driver, span);
         quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)
     });
-    let padding = format!("`{name}` has padding, whose bytes are uninitialized: declare fields for it");
     let bounds = &item.generics.where_clause;
     Ok(quote! {
-        // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constant checks.
+        // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constants check.
         #[automatically_derived]
         unsafe impl #driver::ByValue for #name #bounds {
-            const SIZE: usize = {
-                ::core::assert!(::core::mem::size_of::<Self>() == 0 #(+ #sizes)*, #padding);
-                ::core::mem::size_of::<Self>()
-            };
+            const SIZE_OF_FIELDS: usize = 0 #(+ #sizes)*;
         }
-        // An associated constant is evaluated only where it is used.
+        // Fails if there is padding. An associated constant is evaluated only where it is used.
         const _: usize = <#name as #driver::ByValue>::SIZE;
     })
 }
 
-/// Returns the tokens of `path` at `span`.
+/// Returns the tokens of `path`, which errors locate at `span`. They resolve as before.
 fn placed(path: &Path, span: Span) -> TokenStream {
     let token = |mut token: TokenTree| {
-        token.set_span(span);
+        token.set_span(token.span().located_at(span));
         token
     };
     path.to_token_stream().into_iter().map(token).collect()

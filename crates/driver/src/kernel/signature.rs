@@ -35,10 +35,20 @@ use crate::{DevicePointer, Kernel, Result};
     note = "memory is passed as a buffer or a view: `&buffer` for a parameter `&[T]`, `&mut buffer` for `&mut [T]`"
 )]
 pub unsafe trait ByValue: Copy {
-    /// The size of the type in bytes. For a derived implementation, evaluating this constant fails to compile if the
-    /// type has padding.
+    /// The size of all fields in bytes, for derived implementations.
     #[doc(hidden)]
-    const SIZE: usize = size_of::<Self>();
+    const SIZE_OF_FIELDS: usize = size_of::<Self>();
+
+    /// The size of the type in bytes. Evaluating this constant fails to compile if the type has padding.
+    // The check is here and not in derived code, where the caller's crate can give names such as `::core` another meaning.
+    #[doc(hidden)]
+    const SIZE: usize = {
+        assert!(
+            size_of::<Self>() == Self::SIZE_OF_FIELDS,
+            "the type has padding, whose bytes are uninitialized: declare fields for it"
+        );
+        size_of::<Self>()
+    };
 }
 
 /// A parameter in a kernel's [`Signature`]: a [`ByValue`] type, `&[T]` for a pointer that the kernel reads through, or
