@@ -160,10 +160,10 @@ fn vectors_that_another_block_stores_are_read_whole() {
         let mut bench = Bench::body(
             &format!(
                 "
-    mov.u32 %r0, %ctaid.x;
     and.b32 %r6, %r0, 1;
-    mov.u32 %r1, 0;
     setp.ne.u32 %q, %r6, 0;
+    mov.u32 %r1, 0;
+    mov.u32 %r7, 0;
 LOOP:
     add.u32 %r1, %r1, 1;
     and.b32 %r1, %r1, 127;
