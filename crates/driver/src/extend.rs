@@ -18,8 +18,8 @@
 //! 1. An operation that enqueues work first calls [`Stream::expect_captured`](crate::Stream::expect_captured) with [`PASS_THE_SCOPE`]. An
 //!    operation that no graph can contain calls [`Stream::expect_running`](crate::Stream::expect_running) or
 //!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
-//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`]. Rule 1 does not hold there: work that they enqueue is in no
-//!    graph that this thread captures.
+//! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`]. Rule 1 does not hold there: work that they
+//!    enqueue is in no graph that this thread captures.
 //! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`].
 //! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
 //!    [`Exclusive`].
