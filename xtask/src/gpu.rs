@@ -243,7 +243,7 @@ mod tests {
             ("tests/contract", tests),
             ("tests/graphics", "exit 1"),
             ("examples/01_vector_add", "exit 1"),
-            ("examples/all_reduce", "true"),
+            ("examples/collectives", "true"),
             ("examples/data_parallel", "true"),
             ("bin/curium", "echo ran $*; test \"$1\" = run"),
             ("path/nvidia-smi", "printf 'GPU 0\\nGPU 1\\n'"),
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(row(&text, "contract nccl"), ["2", "0", "ok"]);
         let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         let path = folder.path().join("examples").display().to_string();
-        for launched in ["2 -- PATH/all_reduce", "2 -- PATH/data_parallel", "4 -- PATH/data_parallel --device sim"] {
+        for launched in ["2 -- PATH/collectives", "2 -- PATH/data_parallel", "4 -- PATH/data_parallel --device sim"] {
             let line = format!("ran run --ranks {}", launched.replace("PATH", &path));
             assert!(log.lines().any(|known| known == line), "{line}\n{log}");
         }

@@ -103,10 +103,10 @@ for program in "$here"/tests/* "$here"/examples/*; do
     name=$(basename "$program")
     # Programs that need ranks, or libraries that a machine without NCCL lacks.
     case $name in
-        all_reduce)
+        collectives)
             if ((gpus > 1)); then
-                launch all_reduce "$gpus" "$program"
-                sed -n '/^=== all_reduce:/,$p' "$log"
+                launch collectives "$gpus" "$program"
+                sed -n '/^=== collectives:/,$p' "$log"
             fi
             continue ;;
         data_parallel)

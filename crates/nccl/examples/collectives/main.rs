@@ -1,0 +1,263 @@
+//! Measures the operations between ranks: the host cost of a call and the bandwidth, beside calls of NCCL's C functions in the same run.
+//!
+//! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The arguments are the operations to measure, without
+//! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
+//!
+//! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group. In
+//! each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
+//! measurement. The median of the ratios is printed with its standard error, which is derived from the quartiles.
+
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
+
+mod c;
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use curium_driver::{Driver, Stream};
+use curium_memory::DeviceBuffer;
+use curium_nccl::{
+    Communicator, CommunicatorOptions, Exchange as _, Nccl, Operation, Reduction, Rendezvous, Result as NcclResult,
+};
+
+/// The time for which operations run before the first measurement: clocks rise, and NCCL connects the ranks.
+const WARM_UP: Duration = Duration::from_millis(500);
+
+/// The rounds of a size that are left out.
+const FIRST_ROUNDS: usize = 2;
+
+/// The rank that reduces, broadcasts, gathers and scatters.
+const ROOT: usize = 0;
+
+/// A measured operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    AllReduce,
+    Reduce,
+    Broadcast,
+    AllGather,
+    ReduceScatter,
+    AllToAll,
+    Gather,
+    Scatter,
+    SendReceive,
+}
+
+const KINDS: [(Kind, &str); 9] = [
+    (Kind::AllReduce, "all_reduce"),
+    (Kind::Reduce, "reduce"),
+    (Kind::Broadcast, "broadcast"),
+    (Kind::AllGather, "all_gather"),
+    (Kind::ReduceScatter, "reduce_scatter"),
+    (Kind::AllToAll, "all_to_all"),
+    (Kind::Gather, "gather"),
+    (Kind::Scatter, "scatter"),
+    (Kind::SendReceive, "send_receive"),
+];
+
+/// What the arguments select.
+struct Selection {
+    kinds: Vec<(Kind, &'static str)>,
+    /// The power of two of the largest size.
+    largest: u32,
+}
+
+/// The times of one call in seconds: on the host, and until it has completed.
+#[derive(Clone, Copy)]
+struct Times {
+    host: f64,
+    total: f64,
+}
+
+/// The operands of an operation: `source` is read, and `target` is written.
+struct Operands {
+    source: DeviceBuffer<f32>,
+    target: DeviceBuffer<f32>,
+}
+
+/// The communicator of this rank with its stream.
+struct Rank {
+    nccl: Nccl,
+    communicator: Communicator,
+    stream: Stream,
+    /// The memory with which the ranks meet.
+    meeting: DeviceBuffer<u32>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let Selection { kinds, largest } = Selection::from_arguments()?;
+    let mut rendezvous = Rendezvous::from_environment()?;
+    let context = Driver::load()?.device(rendezvous.local_rank())?.primary_context()?;
+    // The C functions need a current context, and Curium's then switch none.
+    context.set_current()?;
+    let (stream, nccl) = (context.stream()?, Nccl::load()?);
+    let communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+    let mut rank = Rank { meeting: DeviceBuffer::zeroed(&stream, 1)?, nccl, communicator, stream };
+    let is_first = rendezvous.rank() == 0;
+    if is_first {
+        println!("{:?}, {} ranks, {}", rank.nccl, rank.communicator.size(), context.device().name()?);
+        println!("operation           bytes |  host ns: Curium,     C, ratio          |  GB/s: Curium,       C, ratio");
+    }
+    rank.warm_up()?;
+    for (kind, name) in kinds {
+        for power in (10..=largest).step_by(2) {
+            let rounds = rank.measure(kind, 1 << power)?;
+            if is_first {
+                print(name, 1 << power, &rounds);
+            }
+        }
+    }
+    Ok(rank.communicator.close()?)
+}
+
+impl Selection {
+    fn from_arguments() -> Result<Self, Box<dyn Error>> {
+        let mut selected = Self { kinds: Vec::new(), largest: 32 };
+        for argument in std::env::args().skip(1) {
+            match (KINDS.iter().find(|(_, name)| *name == argument), argument.parse()) {
+                (Some(kind), _) => selected.kinds.push(*kind),
+                (None, Ok(power)) => selected.largest = power,
+                (None, Err(_)) => {
+                    let names: Vec<_> = KINDS.iter().map(|(_, name)| *name).collect();
+                    let expected = format!("expected a number or one of {}", names.join(", "));
+                    return Err(format!("no operation `{argument}`; {expected}").into());
+                }
+            }
+        }
+        if selected.kinds.is_empty() {
+            selected.kinds = KINDS.to_vec();
+        }
+        Ok(selected)
+    }
+}
+
+fn print(name: &str, bytes: u64, rounds: &[[Times; 2]]) {
+    let of = |way: usize, field: fn(&Times) -> f64| median(rounds.iter().map(|round| field(&round[way])));
+    let host = ratio(rounds.iter().map(|[curium, c]| curium.host / c.host));
+    let bandwidth = ratio(rounds.iter().map(|[curium, c]| c.total / curium.total));
+    let rate = |way| bytes as f64 / of(way, |times| times.total) / 1e9;
+    let (ours, theirs) = (of(0, |times| times.host) * 1e9, of(1, |times| times.host) * 1e9);
+    let (our_rate, their_rate) = (rate(0), rate(1));
+    println!("{name:14} {bytes:10} | {ours:16.0} {theirs:6.0} {host} | {our_rate:14.3} {their_rate:8.3} {bandwidth}");
+}
+
+impl Rank {
+    /// Runs operations for a while. Every rank runs the same number.
+    fn warm_up(&mut self) -> Result<(), Box<dyn Error>> {
+        let start = Instant::now();
+        let mut memory = DeviceBuffer::<u32>::zeroed(&self.stream, 1)?;
+        loop {
+            for _ in 0..100 {
+                self.communicator.all_reduce_in_place(&self.stream, &mut memory, Reduction::Max)?;
+            }
+            // The ranks agree on the end.
+            let is_over = DeviceBuffer::from_slice(&self.stream, &[u32::from(start.elapsed() > WARM_UP)])?;
+            self.communicator.all_reduce(&self.stream, &is_over, &mut self.meeting, Reduction::Max)?;
+            if self.meeting.to_vec()?[0] == 1 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the times of Curium and of the C function in each round.
+    fn measure(&mut self, kind: Kind, bytes: usize) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
+        let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(5, 200);
+        // Small operations are short and their times vary; large ones are long and steady.
+        let rounds = if bytes <= 1 << 22 { 161 } else { 21 };
+        let mut operands = Operands::new(kind, &self.stream, bytes, self.communicator.size())?;
+        let place = (self.communicator.rank(), self.communicator.size());
+        let call = c::Call::new(kind, &mut self.communicator, &self.stream, &operands, ROOT)?;
+        let mut measured = Vec::new();
+        for round in 0..FIRST_ROUNDS + rounds {
+            let mut curium = |rank: &mut Self| rank.timed(calls, |rank| Ok(enqueue(kind, rank, &mut operands, place)?));
+            let c = |rank: &mut Self| rank.timed(calls, |_| call.enqueue());
+            let times = if round % 2 == 0 {
+                let first = curium(self)?;
+                [first, c(self)?]
+            } else {
+                let first = c(self)?;
+                [curium(self)?, first]
+            };
+            measured.push(times);
+        }
+        Ok(measured.split_off(FIRST_ROUNDS))
+    }
+
+    /// Measures calls of every rank, which start together.
+    fn timed(
+        &mut self,
+        calls: usize,
+        mut call: impl FnMut(&mut Self) -> Result<(), Box<dyn Error>>,
+    ) -> Result<Times, Box<dyn Error>> {
+        call(self)?;
+        self.communicator.all_reduce_in_place(&self.stream, &mut self.meeting, Reduction::Max)?;
+        self.stream.synchronize()?;
+        let start = Instant::now();
+        (0..calls).try_for_each(|_| call(self))?;
+        let host = start.elapsed();
+        self.stream.synchronize()?;
+        let per_call = |time: Duration| time.as_secs_f64() / calls as f64;
+        Ok(Times { host: per_call(host), total: per_call(start.elapsed()) })
+    }
+}
+
+impl Operands {
+    /// Allocates operands of which the larger one has this many bytes.
+    fn new(kind: Kind, stream: &Stream, bytes: usize, size: usize) -> Result<Self, Box<dyn Error>> {
+        let count = bytes / size_of::<f32>();
+        let (source, target) = match kind {
+            Kind::AllGather | Kind::Gather => (count / size, count),
+            Kind::ReduceScatter | Kind::Scatter => (count, count / size),
+            _ => (count, count),
+        };
+        Ok(Self { source: DeviceBuffer::zeroed(stream, source)?, target: DeviceBuffer::zeroed(stream, target)? })
+    }
+}
+
+/// Enqueues an operation through Curium.
+#[inline]
+fn enqueue(kind: Kind, rank: &mut Rank, operands: &mut Operands, place: (usize, usize)) -> NcclResult<()> {
+    let Operands { source, target } = operands;
+    let is_root = place.0 == ROOT;
+    let operation = match kind {
+        Kind::AllReduce => Operation::all_reduce_in_place(target, Reduction::Sum),
+        Kind::Reduce if is_root => Operation::reduce_into(source, target, Reduction::Sum),
+        Kind::Reduce => Operation::reduce(source, ROOT, Reduction::Sum),
+        Kind::Broadcast if is_root => Operation::broadcast_from(target),
+        Kind::Broadcast => Operation::broadcast(target, ROOT),
+        Kind::AllGather => Operation::all_gather(source, target),
+        Kind::ReduceScatter => Operation::reduce_scatter(source, target, Reduction::Sum),
+        Kind::AllToAll => Operation::all_to_all(source, target),
+        Kind::Gather if is_root => Operation::gather_into(source, target),
+        Kind::Gather => Operation::gather(source, ROOT),
+        Kind::Scatter if is_root => Operation::scatter_from(source, target),
+        Kind::Scatter => Operation::scatter(target, ROOT),
+        Kind::SendReceive => {
+            let ((number, size), Rank { nccl, communicator, stream, .. }) = (place, rank);
+            return nccl.group(|group| {
+                group.enqueue(communicator, stream, Operation::send(source, (number + 1) % size))?;
+                group.enqueue(communicator, stream, Operation::receive(target, (number + size - 1) % size))
+            });
+        }
+    };
+    rank.communicator.enqueue(&rank.stream, operation)
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let values = sorted(values);
+    values[values.len() / 2]
+}
+
+/// Formats the median with its standard error: 0.93 interquartile ranges over the root of the number of values, for a normal distribution.
+fn ratio(values: impl Iterator<Item = f64>) -> String {
+    let values = sorted(values);
+    let (count, quartile) = (values.len(), |part: usize| values[values.len() * part / 4]);
+    let error = 0.93 * (quartile(3) - quartile(1)) / (count as f64).sqrt();
+    format!("{:6.3} ± {error:5.3}", quartile(2))
+}
