@@ -14,6 +14,8 @@ use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type,
 /// - The struct has no padding, because padding bytes have no value. Declare a field in place of padding, in both
 ///   languages.
 ///
+/// An attribute macro that changes the fields must stand above the derive: attributes below it run after the checks.
+///
 /// The struct must also be `Copy`. The trait is looked up in the crate `curium`; `#[by_value(crate = curium_driver)]`
 /// names another crate.
 ///

@@ -16,6 +16,7 @@ mod identity;
 mod instantiate;
 mod kept;
 mod kernel;
+mod kernel_attribute;
 mod kernel_update;
 mod leases;
 mod memory;

@@ -200,7 +200,8 @@ pub(crate) mod operations {
         }),
         ("Kernel::set_attribute", |fixture| {
             let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            made(fixture.fill.set_attribute(&fixture.device, attribute, 1024)?)
+            // SAFETY: a higher limit changes no launch.
+            made(unsafe { fixture.fill.set_attribute(&fixture.device, attribute, 1024) }?)
         }),
         ("Kernel::max_threads_per_block", |fixture| made(fixture.fill.max_threads_per_block(&fixture.device)?)),
         ("Kernel::static_shared_bytes", |fixture| made(fixture.fill.static_shared_bytes(&fixture.device)?)),
@@ -232,6 +233,9 @@ pub(crate) mod operations {
         ("Kernel::set_shared_memory_mode", |fixture| {
             made(fixture.fill.set_shared_memory_mode(&fixture.device, SharedMemoryMode::Default)?)
         }),
-        ("Kernel::set_required_cluster", |fixture| made(fixture.fill.set_required_cluster(&fixture.device, 1)?)),
+        ("Kernel::set_required_cluster", |fixture| {
+            // SAFETY: a cluster of one block is a launch without clusters.
+            made(unsafe { fixture.fill.set_required_cluster(&fixture.device, 1) }?)
+        }),
     ];
 }

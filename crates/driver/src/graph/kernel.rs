@@ -2,12 +2,10 @@
 
 use std::ffi::c_void;
 
-use curium_sys::{
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUgraphNode, CUkernelNodeAttrValue, CUlaunchAttributeID,
-    Function,
-};
+use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUgraphNode, Function};
 
 use super::kept::Resource;
+use super::kernel_attribute::refuse_events;
 use super::{Graph, KernelNode, Node, Spot};
 use crate::call;
 use crate::kernel::launch::explain;
@@ -162,62 +160,6 @@ impl Graph {
         Ok(LaunchConfig::new(grid, block).with_shared_bytes(params.sharedMemBytes))
     }
 
-    /// Sets launch attributes of a kernel node. Attributes that are not set in `attributes` keep their values.
-    ///
-    /// CUDA: `cuGraphKernelNodeSetAttribute`, for each attribute.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node belongs to another graph or was removed, and for attributes that record an event;
-    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that kernel nodes do not support. Attributes before the rejected one
-    /// are set.
-    #[doc(alias = "cuGraphKernelNodeSetAttribute")]
-    #[inline]
-    pub fn set_kernel_attributes<S>(&mut self, node: &KernelNode<S>, attributes: &LaunchAttributes<'_>) -> Result<()> {
-        refuse_events(attributes, "Graph::set_kernel_attributes")?;
-        self.set_attributes("Graph::set_kernel_attributes", **node, attributes)
-    }
-
-    /// Returns an attribute of a kernel node as a raw value.
-    ///
-    /// CUDA: `cuGraphKernelNodeGetAttribute`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node belongs to another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for an
-    /// attribute that kernel nodes do not support.
-    #[doc(alias = "cuGraphKernelNodeGetAttribute")]
-    #[inline]
-    pub fn raw_kernel_attribute<S>(
-        &self,
-        node: &KernelNode<S>,
-        attribute: CUlaunchAttributeID,
-    ) -> Result<CUkernelNodeAttrValue> {
-        let state = self.tree.lock()?;
-        let raw = state.member("Graph::raw_kernel_attribute", self.number, **node)?;
-        let mut value = CUkernelNodeAttrValue::default();
-        // SAFETY: the node is live, and `value` is valid for writes of any attribute.
-        unsafe { call!(self.driver(), cuGraphKernelNodeGetAttribute(raw, attribute, &raw mut value)) }?;
-        Ok(value)
-    }
-
-    /// Copies the launch attributes of another kernel node of the same graph.
-    ///
-    /// CUDA: `cuGraphKernelNodeCopyAttributes`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if a node is in another graph or was removed.
-    #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
-    #[inline]
-    pub fn copy_kernel_attributes<S, T>(&mut self, to: &KernelNode<S>, from: &KernelNode<T>) -> Result<()> {
-        let operation = "Graph::copy_kernel_attributes";
-        let state = self.tree.lock()?;
-        let (to, from) = (state.member(operation, self.number, **to)?, state.member(operation, self.number, **from)?);
-        // SAFETY: both nodes are live kernel nodes, and the lock gives this thread exclusive access to the graph.
-        unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
-    }
-
     /// Adds a kernel node.
     ///
     /// # Safety
@@ -256,17 +198,6 @@ impl Graph {
         let _ = self.remove_if(*node, |_| Ok(()));
         Err(error)
     }
-
-    #[inline]
-    fn set_attributes(&mut self, operation: &'static str, node: Node, attributes: &LaunchAttributes<'_>) -> Result<()> {
-        let state = self.tree.lock()?;
-        let raw = state.member(operation, self.number, node)?;
-        attributes.as_raw().iter().try_for_each(|attribute| {
-            let value = &raw const attribute.value;
-            // SAFETY: the node is live, and the value belongs to this attribute.
-            unsafe { call!(self.driver(), cuGraphKernelNodeSetAttribute(raw, attribute.id, value)) }
-        })
-    }
 }
 
 /// Returns an error of `operation` unless nodes of `context` can run `kernel`.
@@ -282,15 +213,6 @@ pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'stat
         return Ok(());
     }
     Err(Error::argument(operation, format!("context mismatch (kernel `{}` and the graph)", kernel.name)))
-}
-
-#[inline]
-fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> Result<()> {
-    if attributes.has_events() {
-        let reason = "a kernel node cannot record an event; add an event node or a programmatic edge instead";
-        return Err(Error::argument(operation, reason));
-    }
-    Ok(())
 }
 
 /// Returns the driver's parameters of a kernel node.

@@ -81,13 +81,18 @@ impl<S> Kernel<S> {
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
     ///
+    /// # Safety
+    ///
+    /// Every later launch of the kernel on `device`, including those of a [`SafeKernel`](crate::SafeKernel), meets the
+    /// requirements of [`Kernel::launch`] with this value.
+    ///
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the attribute or the value is not allowed; an argument error if the kernel is
     /// bound to a context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
-    pub fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
+    pub unsafe fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
         self.inner().set_attribute(device, attribute, value)
     }
 
@@ -101,7 +106,7 @@ impl<S> Kernel<S> {
     pub fn set_max_dynamic_shared_bytes(&self, device: &Device, bytes: u32) -> Result<()> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        self.set_attribute(device, attribute, value)
+        self.inner().set_attribute(device, attribute, value)
     }
 
     /// Sets the preferred split between shared memory and L1 cache. The driver may choose another split if the kernel
@@ -114,7 +119,7 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`], if the percentage is above 100.
     pub fn set_preferred_carveout(&self, device: &Device, carveout: Carveout) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-        self.set_attribute(device, attribute, carveout.as_raw())
+        self.inner().set_attribute(device, attribute, carveout.as_raw())
     }
 
     /// Returns the required cluster size in blocks, set at compile time or with [`Kernel::set_required_cluster`];
@@ -140,17 +145,21 @@ impl<S> Kernel<S> {
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`, three times.
     ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::set_attribute`].
+    ///
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the kernel was compiled for another cluster size.
-    pub fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
+    pub unsafe fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
         let cluster = cluster.into();
         for (attribute, value) in [
             (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, cluster.x),
             (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, cluster.y),
             (CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, cluster.z),
         ] {
-            self.set_attribute(device, attribute, i32::try_from(value).unwrap_or(i32::MAX))?;
+            self.inner().set_attribute(device, attribute, i32::try_from(value).unwrap_or(i32::MAX))?;
         }
         Ok(())
     }
@@ -164,7 +173,7 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`].
     pub fn set_non_portable_cluster_size_allowed(&self, device: &Device, allowed: bool) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
-        self.set_attribute(device, attribute, i32::from(allowed))
+        self.inner().set_attribute(device, attribute, i32::from(allowed))
     }
 
     /// Sets the scheduling policy for clusters. Since 11.8.
@@ -176,7 +185,7 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`].
     pub fn set_cluster_scheduling(&self, device: &Device, scheduling: ClusterScheduling) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
-        self.set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
+        self.inner().set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
     }
 
     /// Sets the preferred cache configuration of the kernel on `device`.
@@ -212,7 +221,7 @@ impl<S> Kernel<S> {
     /// As for [`Kernel::set_attribute`]; older drivers do not support the attribute.
     pub fn set_shared_memory_mode(&self, device: &Device, mode: SharedMemoryMode) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
-        self.set_attribute(device, attribute, mode.as_raw().0.cast_signed())
+        self.inner().set_attribute(device, attribute, mode.as_raw().0.cast_signed())
     }
 }
 

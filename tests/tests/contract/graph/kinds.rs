@@ -307,9 +307,12 @@ fn attributes_of_a_kernel_node_are_queried_and_copied() {
             unsafe { value.priority }
         };
         assert_eq!([&first, &second].map(|node| priority(&graph, node)), [-1, 0]);
-        graph.copy_kernel_attributes(&second, &first).expect("both are kernel nodes");
+        // SAFETY: the kernel does the same with any priority.
+        unsafe { graph.copy_kernel_attributes(&second, &first) }.expect("both are kernel nodes");
         assert_eq!(priority(&graph, &second), -1);
-        graph.set_kernel_attributes(&first, &LaunchAttributes::new().with_priority(0)).expect("it can be set");
+        // SAFETY: as above.
+        unsafe { graph.set_kernel_attributes(&first, &LaunchAttributes::new().with_priority(0)) }
+            .expect("it can be set");
         assert_eq!(priority(&graph, &first), 0);
         run(test, &mut graph.instantiate().expect("the graph is valid"));
         assert_eq!(words(&buffer), [4; LEN]);
@@ -433,7 +436,8 @@ pub(crate) mod operations {
         }),
         ("Graph::set_kernel_attributes", |fixture| {
             let (mut graph, node) = with_kernel(fixture)?;
-            made(graph.set_kernel_attributes(&node, &LaunchAttributes::new().with_priority(0))?)
+            // SAFETY: the kernel does the same with any priority.
+            made(unsafe { graph.set_kernel_attributes(&node, &LaunchAttributes::new().with_priority(0)) }?)
         }),
         ("Graph::raw_kernel_attribute", |fixture| {
             let (graph, node) = with_kernel(fixture)?;
@@ -445,7 +449,8 @@ pub(crate) mod operations {
             // SAFETY: as above.
             let other =
                 unsafe { graph.add_kernel(&[*node], &fixture.fill, LaunchConfig::new(1, 32), arguments(fixture, 1)) }?;
-            made(graph.copy_kernel_attributes(&node, &other)?)
+            // SAFETY: as above; the attributes of both are the same.
+            made(unsafe { graph.copy_kernel_attributes(&node, &other) }?)
         }),
     ];
 }

@@ -201,7 +201,8 @@ fn attributes_that_record_events_are_refused() {
         let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
         let mut graph = graph(test);
         let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
-        assert_refused(test, "programmatic edge", || graph.set_kernel_attributes(&node, &attributes));
+        // SAFETY: the graph is not launched.
+        assert_refused(test, "programmatic edge", || unsafe { graph.set_kernel_attributes(&node, &attributes) });
         assert_eq!(graph.nodes().expect("it can be read"), [*node]);
     });
 }
