@@ -254,34 +254,44 @@ impl Uses {
     }
 
     /// Calls `enqueue` to enqueue a read on `stream`.
-    pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn read(
+        &self,
+        operation: &'static str,
+        stream: &Stream,
+        enqueue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
-        self.accesses.before_read(&mut guard)?;
+        self.before_read(operation, &mut guard)?;
         enqueue()?;
-        self.accesses.after_read(&mut guard);
+        self.after_read(&mut guard);
         Ok(())
     }
 
     /// Calls `enqueue` to enqueue a write on `stream`.
-    pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        operation: &'static str,
+        stream: &Stream,
+        enqueue: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let mut guard = AccessGuard::new(stream)?;
-        self.accesses.before_write(&mut guard)?;
+        self.before_write(operation, &mut guard)?;
         enqueue()?;
-        self.accesses.after_partial_write(&mut guard);
+        self.after_write(&mut guard);
         Ok(())
     }
 
     /// Makes the guard's stream wait for the accesses that a read must wait for.
-    pub(crate) fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        self.accesses.before_read(guard)
+    pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        self.accesses.before_read(guard).map_err(|error| error.during(operation))
     }
 
     pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
         self.accesses.after_read(guard);
     }
 
-    pub(crate) fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        self.accesses.before_write(guard)
+    pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        self.accesses.before_write(guard).map_err(|error| error.during(operation))
     }
 
     pub(crate) fn after_write(&self, guard: &mut AccessGuard<'_>) {

@@ -92,10 +92,10 @@ impl<'a> DecompressBatch<'a> {
     #[doc(alias = "cuMemBatchDecompressAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
+        stream.expect_running(OPERATION)?;
         if self.is_empty() {
             return Ok(());
         }
-        stream.expect_running(OPERATION)?;
         let mut guard = AccessGuard::new(stream)?;
         for piece in &self.pieces {
             piece.source.tracked.before_read(OPERATION, &mut guard)?;

@@ -1,5 +1,6 @@
 //! Fills of memory with a value (`cuMemset…`).
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
@@ -32,7 +33,7 @@ pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_
 /// Fills the `rows` of `target` with copies of `value`, on `stream`.
 pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
-        return Ok(());
+        return stream.expect_captured(operation, PASS_THE_SCOPE);
     }
     let mut guard = AccessGuard::new(stream)?;
     target.tracked.before_write(operation, &mut guard)?;

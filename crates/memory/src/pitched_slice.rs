@@ -203,11 +203,11 @@ impl<'a, T> PitchedSlice<'a, T> {
     {
         const OPERATION: &str = "PitchedSlice::copy_to_host";
         copies::same_extent(OPERATION, target.place(), &self.place)?;
+        stream.refuse_capture(OPERATION, READ_LATER)?;
         if self.place.is_empty() {
             return Ok(());
         }
         let end = self.end();
-        stream.refuse_capture(OPERATION, READ_LATER)?;
         let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();

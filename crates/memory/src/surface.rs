@@ -113,7 +113,7 @@ unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
         expect_known("surface", self.array.stream().context(), guard.stream())?;
         guard.keep(&self.handle);
-        self.array.uses().before_write(guard)?;
+        self.array.uses().before_write("Kernel::launch", guard)?;
         Ok(SurfaceObject(self.as_raw()))
     }
 

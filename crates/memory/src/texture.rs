@@ -297,7 +297,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
                 // SAFETY: `launched` records the access, and the buffer is not used in between.
                 unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
             }
-            source => source.uses().map_or(Ok(()), |uses| uses.before_read(guard))?,
+            source => source.uses().map_or(Ok(()), |uses| uses.before_read("Kernel::launch", guard))?,
         }
         Ok(TextureObject(self.as_raw()))
     }

@@ -104,6 +104,47 @@ fn work_of_the_driver_on_other_streams_is_refused_in_the_closure_and_on_other_th
 }
 
 #[test]
+fn operands_without_elements_and_advice_are_refused_as_well() {
+    use curium_memory::copy::CopyBatch;
+    use curium_memory::{
+        DecompressBatch, Extent, HostPitchedSlice, HostPitchedSliceMut, MemoryAdvice, MemoryLocation, Pitch,
+        UnifiedBuffer,
+    };
+
+    const NOTHING: Extent = Extent::new_2d(0, 4);
+    const TIGHT: Pitch = Pitch::tight::<u32>(NOTHING);
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut x = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN]).expect("memory suffices");
+        let source = DeviceBuffer::<u32>::from_slice(&stream, &[1; LEN]).expect("memory suffices");
+        let device = MemoryLocation::from(&test.device());
+        let managed = UnifiedBuffer::from_slice(&stream, &[1_u32; LEN]).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |_| {
+            let is_missed = "missing from the graph";
+            // A regression test: all of these returned success.
+            assert_refused(x.slice_mut(..0)?.fill_on(&stream, 1), is_missed);
+            assert_refused(x.slice_mut(..0)?.copy_from_device_on(&stream, &source.slice(..0)?), is_missed);
+            assert_refused(x.slice_mut(..0)?.copy_from_slice_on(&stream, &[]), is_missed);
+            assert_refused(x.slice(..0)?.copy_to_slice_on(&stream, &mut []), is_missed);
+            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.fill_on(&stream, 1), is_missed);
+            let from = source.slice(..0)?.pitched(NOTHING, TIGHT)?;
+            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.copy_from_on(&stream, &from), is_missed);
+            let host = HostPitchedSlice::new(&[], NOTHING, TIGHT)?;
+            assert_refused(x.slice_mut(..0)?.pitched(NOTHING, TIGHT)?.copy_from_host_on(&stream, &host), is_missed);
+            let mut host: [u32; 0] = [];
+            let mut host = HostPitchedSliceMut::new(&mut host, NOTHING, TIGHT)?;
+            assert_refused(from.copy_to_host_on(&stream, &mut host), is_missed);
+            assert_refused(CopyBatch::new().enqueue(&stream), is_missed);
+            assert_refused(DecompressBatch::new().enqueue(&stream), is_missed);
+            assert_refused(managed.prefetch(&stream, 0..0, device), is_missed);
+            assert_refused(managed.advise(.., MemoryAdvice::ReadMostly), is_missed);
+            Ok::<_, Error>(())
+        });
+        assert!(graph.expect("the capture is intact").nodes().expect("it can be queried").is_empty());
+    });
+}
+
+#[test]
 fn closure_within_a_closure_enqueues_on_its_own_scope_only() {
     on_driver(|test| {
         let (context, double) = (test.context(), double(test));

@@ -83,10 +83,10 @@ impl BoxCopy for ArrayCopy<'_> {
         }
         guard.keep(self.array);
         if self.is_to_array {
-            self.uses.before_write(guard)?;
+            self.uses.before_write(self.operation, guard)?;
             memory.tracked.before_read(self.operation, guard)
         } else {
-            self.uses.before_read(guard)?;
+            self.uses.before_read(self.operation, guard)?;
             memory.tracked.before_write(self.operation, guard)
         }
     }

@@ -118,7 +118,7 @@ impl<T: Texel> Array<T> {
         self.expect_own_device(OPERATION, stream)?;
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
-        self.uses().write(stream, || {
+        self.uses().write(OPERATION, stream, || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
             unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }
         })?;
@@ -148,7 +148,7 @@ impl<T: Texel> Array<T> {
         self.expect_own_device(OPERATION, stream)?;
         stream.refuse_capture(OPERATION, READ_LATER)?;
         let to = Side::Host(target.as_mut_ptr().cast());
-        self.uses().read(stream, || {
+        self.uses().read(OPERATION, stream, || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
             unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }
         })?;
@@ -275,9 +275,9 @@ impl<T: Texel> Array<T> {
         guard.keep(&source.handle);
         let is_one = std::sync::Arc::ptr_eq(self.uses(), source.uses());
         if !is_one {
-            source.uses().before_read(&mut guard)?;
+            source.uses().before_read(OPERATION, &mut guard)?;
         }
-        self.uses().before_write(&mut guard)?;
+        self.uses().before_write(OPERATION, &mut guard)?;
         enqueue()?;
         if !is_one {
             source.uses().after_read(&mut guard);

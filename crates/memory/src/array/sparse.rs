@@ -9,6 +9,8 @@ use curium_driver::{Error, Result, Stream, call};
 use super::{Array, MipmappedArray};
 use crate::virtual_memory::PhysicalMemory;
 
+const MAP_TILES: &str = "Array::map_tiles";
+
 /// The tile layout of a sparse array.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -81,7 +83,7 @@ impl<T> Array<T> {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
             info.resource.array = self.as_raw();
         };
-        self.uses().write(stream, || {
+        self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
             unsafe { map(stream, tiles, resource) }
         })
@@ -121,7 +123,7 @@ impl<T> MipmappedArray<T> {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
             info.resource.mipmap = self.as_raw();
         };
-        self.uses().write(stream, || {
+        self.uses().write(MAP_TILES, stream, || {
             // SAFETY: the array is live, and the caller guarantees that the memory is.
             unsafe { map(stream, tiles, resource) }
         })
@@ -172,9 +174,9 @@ impl TileMapping<'_> {
 ///
 /// The array is live, and the memory outlives its mapping.
 unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
-    stream.expect_running("Array::map_tiles")?;
+    stream.expect_running(MAP_TILES)?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
-    let count = count.ok_or_else(|| Error::argument("Array::map_tiles", format!("{} tiles", tiles.len())))?;
+    let count = count.ok_or_else(|| Error::argument(MAP_TILES, format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();
     // The mask of the stream's own device.
     let mask = 1_u32.checked_shl(stream.device().as_raw().cast_unsigned()).unwrap_or(1);

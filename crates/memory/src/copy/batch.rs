@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
 use super::{CopyOptions, End, device, peer, pitched};
 use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
+
+const OPERATION: &str = "CopyBatch::enqueue";
 
 /// A batch of copies, which costs less to enqueue than individual copies. The order of the copies is unspecified.
 ///
@@ -136,6 +139,7 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
+        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let mut guard = AccessGuard::new(stream)?;
         for (to, from) in &self.lines {
             prepare(&mut guard, to, from)?;
@@ -272,8 +276,8 @@ fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
     }
-    to.tracked.before_write("CopyBatch::enqueue", guard)?;
-    from.tracked.before_read("CopyBatch::enqueue", guard)
+    to.tracked.before_write(OPERATION, guard)?;
+    from.tracked.before_read(OPERATION, guard)
 }
 
 impl fmt::Debug for CopyBatch<'_> {

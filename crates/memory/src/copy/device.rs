@@ -1,5 +1,6 @@
 //! Copies on a device and between devices.
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::CUmemcpyAttributes;
 use curium_driver::{Function, Result, Stream, call};
 
@@ -9,7 +10,7 @@ use super::{CopyOptions, End, peer, spanning, transfer};
 #[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     if to.bytes == 0 {
-        return Ok(());
+        return stream.expect_captured(operation, PASS_THE_SCOPE);
     }
     // `cuMemcpyDtoDAsync` cannot access memory of another device, even if both operands are on it.
     let is_reached = to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();

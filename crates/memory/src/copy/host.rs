@@ -21,13 +21,13 @@ pub(crate) fn upload<T: NoUninit>(
     source: &[T],
 ) -> Result<()> {
     if stream.is_capture_active() {
-        return upload_captured(stream, target, source);
+        return upload_captured(operation, stream, target, source);
     }
+    stream.refuse_capture(operation, PASS_THE_SCOPE)?;
     let end = target.into_end();
     if end.bytes == 0 {
         return Ok(());
     }
-    stream.refuse_capture(operation, PASS_THE_SCOPE)?;
     let source: &[u8] = bytemuck::cast_slice(source);
     let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
         let mut guard = AccessGuard::new(staging)?;
@@ -55,7 +55,13 @@ pub(crate) fn upload<T: NoUninit>(
 
 /// Copies `source` to pinned host memory, which the graph leases, so no staging is needed.
 #[cold]
-fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
+fn upload_captured<T: NoUninit>(
+    operation: &'static str,
+    stream: &Stream,
+    mut target: DeviceSliceMut<'_, T>,
+    source: &[T],
+) -> Result<()> {
+    stream.expect_captured(operation, PASS_THE_SCOPE)?;
     if source.is_empty() {
         return Ok(());
     }
@@ -75,11 +81,11 @@ pub(crate) fn download<T: AnyBitPattern>(
     source: DeviceSlice<'_, T>,
     target: &mut [T],
 ) -> Result<()> {
+    stream.refuse_capture(operation, READ_LATER)?;
     let end = source.end();
     if end.bytes == 0 {
         return Ok(());
     }
-    stream.refuse_capture(operation, READ_LATER)?;
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and every bit pattern is a valid element.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };

@@ -1,5 +1,6 @@
 //! Peer access.
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
 use curium_driver::{Context, Error, Result, Stream, call};
 
@@ -9,6 +10,7 @@ use crate::{MemoryLocation, pointer_info};
 /// Enqueues a copy between devices on `stream`.
 #[cold]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
+    stream.expect_captured(operation, PASS_THE_SCOPE)?;
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;
     transfer(operation, stream, &to, &from, || enqueue(stream, &to, &from))

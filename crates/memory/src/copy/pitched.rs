@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr, CUextent3D,
     CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
@@ -73,6 +74,7 @@ impl Side {
 /// Enqueues a pitched copy on a device or between devices.
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     same_extent(operation, &to.place, &from.place)?;
+    stream.expect_captured(operation, PASS_THE_SCOPE)?;
     if to.place.is_empty() {
         return Ok(());
     }

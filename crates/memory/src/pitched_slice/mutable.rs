@@ -156,6 +156,7 @@ impl<'a, T> PitchedSliceMut<'a, T> {
     {
         const OPERATION: &str = "PitchedSliceMut::copy_from_host";
         copies::same_extent(OPERATION, &self.place, source.place())?;
+        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         if self.place.is_empty() {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 use std::ops::RangeBounds;
 
+use curium_driver::extend::NOT_WHILE_CAPTURING;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{
     CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult,
@@ -63,11 +64,11 @@ impl<T> UnifiedBuffer<T> {
     #[doc(alias = "cuMemPrefetchAsync")]
     pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
+        stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
+        stream.expect_running("UnifiedBuffer::prefetch")?;
         if bytes == 0 {
             return Ok(());
         }
-        stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
-        stream.expect_running("UnifiedBuffer::prefetch")?;
         let mut guard = AccessGuard::new(stream)?;
         enqueue_prefetch(stream, address, bytes, location)?;
         self.tracked.after_read(&mut guard);
@@ -80,10 +81,12 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if the range is reversed or out of bounds.
+    /// An argument error if the range is reversed or out of bounds, or within the closure of a capture.
     #[doc(alias = "cuMemAdvise")]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
-        let (address, bytes) = self.bytes_of("UnifiedBuffer::advise", range)?;
+        const OPERATION: &str = "UnifiedBuffer::advise";
+        let (address, bytes) = self.bytes_of(OPERATION, range)?;
+        self.stream().expect_captured(OPERATION, NOT_WHILE_CAPTURING)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -93,7 +96,7 @@ impl<T> UnifiedBuffer<T> {
                 // SAFETY: the range is in live managed memory, and a context is current.
                 return unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) };
             }
-            let device = device_of("UnifiedBuffer::advise", location)?;
+            let device = device_of(OPERATION, location)?;
             // SAFETY: as above.
             unsafe { call!(driver, cuMemAdvise(address, bytes, raw, device)) }
         });
