@@ -51,7 +51,7 @@ fn idle_communicator(context: &Context) -> Result<Communicator> {
     // SAFETY: the functions have the types of NCCL's, and live as long as the program.
     let library = unsafe { Nccl::from_api(api) }?;
     // SAFETY: the functions of the library do not use the communicator.
-    unsafe { Communicator::from_raw(&library, context, std::ptr::dangling_mut()) }
+    unsafe { Communicator::borrow_raw(&library, context, std::ptr::dangling_mut()) }
 }
 
 /// Enqueues as a C program does: the call, and a check of its result.

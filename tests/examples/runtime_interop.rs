@@ -126,7 +126,7 @@ fn our_memory_on_a_stream_of_the_runtime(runtime: &Arc<Runtime>, context: &Conte
     let theirs = RuntimeStream::new(runtime)?;
     let raw = theirs.raw.cast();
     // SAFETY: the runtime created the stream in the primary context, and destroys it when `theirs` is dropped.
-    let stream = unsafe { Stream::from_foreign(context, raw, theirs) };
+    let stream = unsafe { Stream::borrow_raw(context, raw, theirs) };
     let (x, y) = (
         DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?,
         DeviceBuffer::from_slice(&stream, &[10.0_f32, 20.0, 30.0])?,

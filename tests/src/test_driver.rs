@@ -102,7 +102,7 @@ fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
 
 fn simulated(mut config: Config) -> TestDriver {
     config.race_checks |= looks_for_races();
-    config.unwritten_checks |= std::env::var_os("CURIUM_TEST_UNWRITTEN").is_some_and(|value| value == "1");
+    config.uninitialized_checks |= std::env::var_os("CURIUM_TEST_UNINITIALIZED").is_some_and(|value| value == "1");
     let simulator = Simulator::new(config).expect("a simulator can be created");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps no reference to it.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");

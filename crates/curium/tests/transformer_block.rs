@@ -35,7 +35,7 @@ fn assert_agrees(shape: Shape, tuning: Tuning) {
 
 /// Returns a driver that reports reads of memory that was not written, and work that the graph does not order.
 fn driver(devices: u32) -> Result<Driver> {
-    let config = Config::new().with_devices(devices).with_unwritten_checks(true).with_race_checks(true);
+    let config = Config::new().with_devices(devices).with_uninitialized_checks(true).with_race_checks(true);
     Ok(Simulator::new(config)?.driver()?)
 }
 

@@ -148,7 +148,7 @@ impl<S> Kernel<S> {
     }
 
     /// Launches the kernel on `stream` as a cooperative launch: all blocks are resident at the same time and can
-    /// synchronize with each other. Returns without waiting for it to run. [`Kernel::active_blocks`] returns the
+    /// synchronize with each other. Returns without waiting for it to run. [`Kernel::max_active_blocks`] returns the
     /// maximum number of blocks per multiprocessor.
     ///
     /// CUDA: `cuLaunchCooperativeKernel`.

@@ -1,11 +1,11 @@
 //! Streams: queues of work that execute in order.
 
 mod attribute;
-mod foreign;
 mod memory_figures;
 mod memory_operation;
 mod pool;
 mod query;
+mod raw;
 mod scope;
 mod weak;
 
@@ -19,11 +19,11 @@ use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
 };
-use self::foreign::Ownership;
 #[cfg(feature = "graphs")]
 pub(crate) use self::memory_operation::MAX_BATCH;
 pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
+use self::raw::Ownership;
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
@@ -358,7 +358,7 @@ impl Shared {
             // SAFETY: the stream is live, no other code has its handle, and it is not used again once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }
                 .map_err(|error| error.about_handle("stream", self.raw.raw(), self.context.device().as_raw()))?;
-            self.ownership = Ownership::Foreign(None);
+            self.ownership = Ownership::Borrowed(None);
         }
         Ok(())
     }

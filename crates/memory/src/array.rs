@@ -134,9 +134,9 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error if the elements are not of type `T`.
-    pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
+    pub unsafe fn borrow_raw(stream: &Stream, raw: CUarray) -> Result<Self> {
         // SAFETY: the caller guarantees that the array is live.
-        let (shape, flags) = unsafe { described::<T>("Array::from_raw_borrowed", stream, raw) }?;
+        let (shape, flags) = unsafe { described::<T>("Array::borrow_raw", stream, raw) }?;
         let handle = ArrayHandle { raw, bytes: 0, owner: Owner::Foreign };
         Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }

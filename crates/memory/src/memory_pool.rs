@@ -172,7 +172,7 @@ impl MemoryPool {
     ///
     /// `raw` is a pool of this driver that outlives every clone of the result.
     #[must_use]
-    pub unsafe fn from_raw_borrowed(driver: &Driver, raw: CUmemoryPool) -> Self {
+    pub unsafe fn borrow_raw(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, false)
     }
 

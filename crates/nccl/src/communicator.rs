@@ -99,7 +99,7 @@ impl Communicator {
     /// # Errors
     ///
     /// An error of NCCL.
-    pub unsafe fn from_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
+    pub unsafe fn borrow_raw(library: &Nccl, context: &Context, raw: ncclComm_t) -> Result<Self> {
         // SAFETY: the caller guarantees that the communicator is live.
         let place = unsafe { create::place(library.api(), raw) }?;
         Ok(Self::from_shared(Shared::new(raw, library, context, place, false)))

@@ -59,7 +59,7 @@ pub fn test<D: FromProvider<Simulator>, R>(body: impl FnOnce(D) -> R) -> R {
 #[track_caller]
 pub fn test_with<D: FromProvider<Simulator>, R>(config: Config, body: impl FnOnce(D) -> R) -> R {
     let seed = config.seed;
-    let config = config.with_race_checks(true).with_unwritten_checks(true);
+    let config = config.with_race_checks(true).with_uninitialized_checks(true);
     let simulator = Simulator::new(config).unwrap_or_else(|error| panic!("no simulator for the test: {error}"));
     let device = simulator.driver().unwrap_or_else(|error| panic!("no driver for the test: {error}"));
     let result = body(device);

@@ -54,7 +54,7 @@ pub struct Config {
     /// `true` if races are checked, within blocks and between streams. Default: `false`, because accesses then take longer.
     pub race_checks: bool,
     /// `true` if kernels that use uninitialized memory are stopped. Default: `false`, because every access then takes longer.
-    pub unwritten_checks: bool,
+    pub uninitialized_checks: bool,
     /// The operating system whose driver is simulated. Default: [`Platform::Linux`].
     pub platform: Platform,
     /// `true` if the host may access managed memory while a device works, on a platform and a device model that allow it. Default: `true`.
@@ -122,7 +122,7 @@ impl Config {
             missing: Vec::new(),
             checks: Checks::Error,
             race_checks: false,
-            unwritten_checks: false,
+            uninitialized_checks: false,
             platform: Platform::Linux,
             concurrent_managed_access: true,
             backtraces: false,
@@ -211,8 +211,8 @@ impl Config {
     /// memory, exportable memory, arrays, and variables of modules count as initialized.
     #[doc(alias = "initcheck")]
     #[must_use]
-    pub const fn with_unwritten_checks(mut self, unwritten_checks: bool) -> Self {
-        self.unwritten_checks = unwritten_checks;
+    pub const fn with_uninitialized_checks(mut self, uninitialized_checks: bool) -> Self {
+        self.uninitialized_checks = uninitialized_checks;
         self
     }
 

@@ -40,7 +40,7 @@
 //! | check | enabled by | not detected |
 //! |---|---|---|
 //! | accesses out of bounds, to freed memory, or misaligned | always | an access past the end of one allocation that is inside another |
-//! | reads of uninitialized memory | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
+//! | reads of uninitialized memory | [`Config::with_uninitialized_checks`] | memory that the host or another process may write |
 //! | races of a block's threads on shared memory | [`Config::with_race_checks`] | accesses of matrix instructions; accesses ordered by fences and atomics |
 //! | races of a launch's warps and blocks on device memory | [`Config::with_race_checks`] | atomics; accesses of matrix instructions, textures, surfaces and asynchronous copies; accesses before and after a fence, or a volatile or ordered access; more than 16 MiB per launch |
 //! | races between streams: launches, copies, fills, graph nodes | [`Config::with_race_checks`] | accesses of matrix instructions, textures, surfaces and asynchronous copies; memory mapped at two addresses; other processes; accesses after a fence, a volatile access, a host function or a value that a stream waits for |

@@ -29,7 +29,7 @@ pub struct LiveHandles {
     /// Graphs that are not part of another graph.
     pub graphs: u64,
     /// Executable graphs.
-    pub executables: u64,
+    pub executable_graphs: u64,
     /// User objects.
     pub user_objects: u64,
     /// Memory pools.
@@ -49,7 +49,7 @@ pub struct LiveHandles {
     /// Mappings of physical memory.
     pub mappings: u64,
     /// Opened memory of other processes.
-    pub foreign_allocations: u64,
+    pub imported_allocations: u64,
     /// Arrays, with each level of a mipmapped array counted separately.
     pub arrays: u64,
     /// Texture objects.
@@ -81,7 +81,7 @@ impl LiveHandles {
             ("libraries", self.libraries),
             ("links", self.links),
             ("graphs", self.graphs),
-            ("executables", self.executables),
+            ("executable graphs", self.executable_graphs),
             ("user objects", self.user_objects),
             ("pools", self.pools),
             ("device allocations", self.device_allocations),
@@ -91,7 +91,7 @@ impl LiveHandles {
             ("address ranges", self.address_ranges),
             ("physical allocations", self.physical_allocations),
             ("mappings", self.mappings),
-            ("foreign allocations", self.foreign_allocations),
+            ("imported allocations", self.imported_allocations),
             ("arrays", self.arrays),
             ("textures", self.textures),
             ("surfaces", self.surfaces),

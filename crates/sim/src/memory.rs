@@ -140,7 +140,7 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
-            notes_writes: config.unwritten_checks,
+            notes_writes: config.uninitialized_checks,
             notes_accesses: config.race_checks,
         };
         // Twice the budget, so that the addresses of freed memory are not reused soon.
@@ -150,7 +150,7 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::pinned(),
             budget: config.memory_budget,
-            notes_writes: config.unwritten_checks,
+            notes_writes: config.uninitialized_checks,
             notes_accesses: config.race_checks,
             has_pageable_access: config.has_pageable_memory_access(),
         })

@@ -214,24 +214,24 @@ fn borrowed_arrays_are_not_destroyed() {
         let (stream, shape) = (test.stream(), ArrayShape::new_2d(16, 8));
         let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");
         // SAFETY: the array outlives the borrowed objects, and all accesses are on one stream.
-        let borrowed = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
+        let borrowed = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), 3) };
         let borrowed = borrowed.expect("the elements are words");
         assert_eq!((borrowed.shape(), borrowed.levels(), borrowed.flags()), (shape, 3, ArrayFlags::SURFACE));
         borrowed.level(1).and_then(|level| level.copy_from_slice(&numbers(32))).expect("the lengths are equal");
         let level = owner.level(1).expect("there is such a level");
         // SAFETY: as above.
-        let part = unsafe { Array::<u32>::from_raw_borrowed(&stream, level.as_raw()) }.expect("the elements are words");
+        let part = unsafe { Array::<u32>::borrow_raw(&stream, level.as_raw()) }.expect("the elements are words");
         assert_eq!(part.to_vec().expect("it can be read"), numbers(32));
         drop((borrowed, part));
         assert_eq!(level.to_vec().expect("nothing destroyed it"), numbers(32));
 
         // SAFETY: as above.
-        let error = unsafe { MipmappedArray::<u8>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
+        let error = unsafe { MipmappedArray::<u8>::borrow_raw(&stream, owner.as_raw(), 3) };
         let error = error.expect_err("the elements are words").to_string();
         assert!(error.contains("elements of 1 × u32, not 1 × u8"), "{error}");
         for levels in [0, 6] {
             // SAFETY: as above; the call checks the number of levels.
-            let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
+            let error = unsafe { MipmappedArray::<u32>::borrow_raw(&stream, owner.as_raw(), levels) };
             let error = error.expect_err("there are 1 to 5").to_string();
             assert!(error.contains(&format!("invalid number of levels ({levels} for a 2D array of 16 × 8")), "{error}");
         }

@@ -69,7 +69,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("AccessGuard::blocking", "as for `AccessGuard::new`"),
     ("Accesses::revoke", "as for `AccessGuard::new`"),
     ("Accesses::view", "as for `AccessGuard::new`"),
-    ("Array::from_raw_borrowed", "describes what other code made; see `foreign_code`"),
+    ("Array::borrow_raw", "describes what other code made; see `foreign_code`"),
     ("ExternalBuffer::close", "the simulator has no other interface to share with"),
     ("ExternalMemory::close", "as for `ExternalBuffer`"),
     ("ExternalMemory::map", "as for `ExternalBuffer`"),
@@ -111,7 +111,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("PhysicalMemory::import_win32", "as for `ExternalMemory::import_win32`"),
     #[cfg(not(target_os = "linux"))]
     ("PoolMemory::close", "as for `MemoryPool::export_pointer`"),
-    ("MipmappedArray::from_raw_borrowed", "as for `Array::from_raw_borrowed`"),
+    ("MipmappedArray::borrow_raw", "as for `Array::borrow_raw`"),
     ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::add_device", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::bind", "as for `ExternalMemory::map_image`"),

@@ -269,7 +269,7 @@ fn borrowed_context_keeps_its_owner_for_as_long_as_anything_is_left() {
         let foreign = CreatedContext::new(&test.device());
         let held = Arc::clone(&owner);
         // SAFETY: `foreign` is dropped last.
-        let context = unsafe { Context::from_raw_with_owner(test.driver(), foreign.as_raw(), held) };
+        let context = unsafe { Context::borrow_raw(test.driver(), foreign.as_raw(), held) };
         let stream = context.expect("the context is live").stream().expect("a stream can be created");
         assert_eq!(Arc::strong_count(&owner), 2);
         drop(stream);
@@ -350,10 +350,10 @@ pub(crate) mod operations {
             }
             made(taken?)
         }),
-        ("Context::from_raw_with_owner", |fixture| {
+        ("Context::borrow_raw", |fixture| {
             let owner = fixture.context.clone();
             // SAFETY: `owner` is the context.
-            made(unsafe { Context::from_raw_with_owner(&fixture.driver, owner.as_raw(), owner) }?)
+            made(unsafe { Context::borrow_raw(&fixture.driver, owner.as_raw(), owner) }?)
         }),
     ];
 }

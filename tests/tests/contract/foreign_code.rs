@@ -54,7 +54,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
         let function = module.kernel::<Fill>("fill").expect("the module has the kernel");
         let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
         // SAFETY: `function` outlives every object created from it here.
-        let foreign = unsafe { Kernel::from_raw_function(&context, function.as_raw()) };
+        let foreign = unsafe { Kernel::borrow_raw_function(&context, function.as_raw()) };
         let foreign = foreign.expect("the driver has the function");
         assert_eq!(foreign.name(), "fill");
         foreign.typed::<Fill>().expect("these are its parameters");
@@ -62,7 +62,7 @@ fn kernels_of_other_code_have_their_names_and_parameters() {
             return;
         }
         // SAFETY: `kernel` outlives every object created from it here.
-        let foreign = unsafe { Kernel::from_raw_kernel(test.driver(), kernel.as_raw().cast()) };
+        let foreign = unsafe { Kernel::borrow_raw_kernel(test.driver(), kernel.as_raw().cast()) };
         let foreign = foreign.expect("the driver has the kernel");
         assert_eq!(foreign.name(), "fill");
         foreign.typed::<Fill>().expect("these are its parameters");
@@ -76,15 +76,15 @@ pub(crate) mod operations {
     use crate::operations::{Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Kernel::from_raw_kernel", |fixture| {
+        ("Kernel::borrow_raw_kernel", |fixture| {
             let raw = fixture.fill.as_raw().cast();
             // SAFETY: the fixture keeps the kernel.
-            made(unsafe { Kernel::<Untyped>::from_raw_kernel(&fixture.driver, raw) }?)
+            made(unsafe { Kernel::<Untyped>::borrow_raw_kernel(&fixture.driver, raw) }?)
         }),
-        ("Kernel::from_raw_function", |fixture| {
+        ("Kernel::borrow_raw_function", |fixture| {
             let function = fixture.fill.in_context(&fixture.context)?;
             // SAFETY: the fixture keeps the kernel's library, and so its module in the context.
-            made(unsafe { Kernel::<Untyped>::from_raw_function(&fixture.context, function.as_raw()) }?)
+            made(unsafe { Kernel::<Untyped>::borrow_raw_function(&fixture.context, function.as_raw()) }?)
         }),
         ("Library::into_raw", |fixture| {
             let raw = Library::from_ptx(&fixture.driver, kernels::FILL)?.into_raw().expect("nothing else owns it");

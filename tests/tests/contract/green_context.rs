@@ -32,7 +32,7 @@ fn split_gives_parts_of_one_size_and_the_rest() {
         assert_eq!(split.parts.len(), 3);
         let size = split.parts[0].count();
         assert!(size >= 10 && split.parts.iter().all(|part| part.count() == size), "{split:?}");
-        let rest = split.rest.as_ref().map_or(0, Multiprocessors::count);
+        let rest = split.remainder.as_ref().map_or(0, Multiprocessors::count);
         assert_eq!(3 * size + rest, total, "{split:?}");
     });
 }
@@ -40,11 +40,11 @@ fn split_gives_parts_of_one_size_and_the_rest() {
 #[test]
 fn split_gives_fewer_parts_where_there_is_no_room() {
     on_driver(|test| {
-        let possible = all(test).parts_of(32, SplitFlags::empty()).expect("parts can be counted");
+        let possible = all(test).max_parts(32, SplitFlags::empty()).expect("parts can be counted");
         let split = all(test).split(1000, 32, SplitFlags::empty()).expect("there is room for one part");
         assert_eq!(split.parts.len(), possible as usize);
         let whole = all(test).split(1, all(test).count(), SplitFlags::empty()).expect("there is room for all");
-        assert!(whole.rest.is_none(), "{whole:?}");
+        assert!(whole.remainder.is_none(), "{whole:?}");
     });
 }
 
@@ -84,7 +84,7 @@ fn part_is_split_again_only_once_it_is_in_a_context() {
         let inner = context.multiprocessors().expect("a context has multiprocessors");
         assert_eq!(inner.count(), 16);
         let split = inner.split(1, 8, SplitFlags::empty()).expect("there is room for half");
-        assert_eq!(split.parts[0].count() + split.rest.expect("half is free").count(), 16);
+        assert_eq!(split.parts[0].count() + split.remainder.expect("half is free").count(), 16);
     });
 }
 
@@ -276,7 +276,7 @@ fn parts_of_different_wishes_are_served_in_order() {
         let wishes = [Partition::new(8).with_coscheduled(4), Partition::new(0).with_coscheduled(2).with_backfill()];
         let split = all(test).split_into(&wishes).expect("there is room");
         let counts: Vec<u32> = split.parts.iter().map(Multiprocessors::count).collect();
-        assert_eq!((counts, split.rest.is_none()), (vec![8, 124], true));
+        assert_eq!((counts, split.remainder.is_none()), (vec![8, 124], true));
         let error = all(test).split_into(&[Partition::new(200)]).expect_err("the number is too large");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
         assert!(matches!(all(test).split_into(&[]).expect_err("no parts"), Error::Argument(_)));
@@ -385,8 +385,8 @@ pub(crate) mod operations {
 
     pub(crate) const OPERATIONS: &[Operation] = &[
         ("Device::multiprocessors", |fixture| made(fixture.device.multiprocessors()?)),
-        ("Multiprocessors::parts_of", |fixture| {
-            made(fixture.device.multiprocessors()?.parts_of(16, SplitFlags::empty())?)
+        ("Multiprocessors::max_parts", |fixture| {
+            made(fixture.device.multiprocessors()?.max_parts(16, SplitFlags::empty())?)
         }),
         ("Multiprocessors::split", |fixture| made(part(fixture)?)),
         ("Device::green_context", |fixture| made(green(fixture)?)),

@@ -119,7 +119,7 @@ fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() 
         let error = result.expect_err("no device takes a million blocks at once");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE), "{error}");
         assert_eq!(error.function(), Some(Function::cuLaunchCooperativeKernel));
-        assert!(error.to_string().contains("`Kernel::active_blocks`"), "{error}");
+        assert!(error.to_string().contains("`Kernel::max_active_blocks`"), "{error}");
     });
 }
 

@@ -19,12 +19,13 @@ fn active_blocks_shrink_with_the_block_and_its_shared_memory() {
     on_driver(|test| {
         let context = test.context();
         for fill in fills(test) {
-            let blocks = |block, shared| fill.active_blocks(&context, block, shared).expect("the driver calculates");
+            let blocks =
+                |block, shared| fill.max_active_blocks(&context, block, shared).expect("the driver calculates");
             assert!(blocks(32, 0) > blocks(1024, 0));
             assert!(blocks(1024, 0) >= 1);
             assert!(blocks(128, 48 * 1024) < blocks(128, 0));
             let flags = OccupancyFlags::DISABLE_CACHING_OVERRIDE;
-            let with_flags = fill.active_blocks_with_flags(&context, 128, 0, flags);
+            let with_flags = fill.max_active_blocks_with_flags(&context, 128, 0, flags);
             assert_eq!(with_flags.expect("the driver calculates"), blocks(128, 0));
             let left = fill.available_dynamic_shared_bytes(&context, 2, 128).expect("two blocks fit");
             assert!(blocks(128, left) >= 2, "{left}");
@@ -105,10 +106,10 @@ pub(crate) mod operations {
     use crate::operations::{LEN, Operation, made};
 
     pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Kernel::active_blocks", |fixture| made(fixture.fill.active_blocks(&fixture.context, 128, 0)?)),
-        ("Kernel::active_blocks_with_flags", |fixture| {
+        ("Kernel::max_active_blocks", |fixture| made(fixture.fill.max_active_blocks(&fixture.context, 128, 0)?)),
+        ("Kernel::max_active_blocks_with_flags", |fixture| {
             let flags = OccupancyFlags::empty();
-            made(fixture.fill.active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
+            made(fixture.fill.max_active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
         }),
         ("Kernel::available_dynamic_shared_bytes", |fixture| {
             made(fixture.fill.available_dynamic_shared_bytes(&fixture.context, 1, 128)?)

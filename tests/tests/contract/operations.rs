@@ -87,7 +87,7 @@ const OPERATIONS: &[&[Operation]] = &[
     crate::resource_adaptor::operations::OPERATIONS,
     crate::stream::operations::OPERATIONS,
     crate::stream_attribute::operations::OPERATIONS,
-    crate::stream_foreign::operations::OPERATIONS,
+    crate::stream_raw::operations::OPERATIONS,
     crate::stream_memory_operation::operations::OPERATIONS,
     crate::stream_pool::operations::OPERATIONS,
     crate::tensor_map::operations::OPERATIONS,

@@ -51,7 +51,7 @@ fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
     // SAFETY: the frame is made of arrays.
     let [raw, ..] = unsafe { frame.frame.pArray };
     // SAFETY: the array lives as long as the resource, and each side waits for the other.
-    unsafe { Array::from_raw_borrowed(&test.stream(), raw) }.expect("four bytes each")
+    unsafe { Array::borrow_raw(&test.stream(), raw) }.expect("four bytes each")
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn frames_presented_to_an_egl_stream_are_acquired_and_returned() {
             // SAFETY: the frame is made of arrays.
             let [raw, ..] = unsafe { planes.frame.pArray };
             // SAFETY: the array lives until the frame is released, and no code writes it until then.
-            let read = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("four bytes each");
+            let read = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("four bytes each");
             assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
             drop(read);
             taken.close().expect("it was taken out");

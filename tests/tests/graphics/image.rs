@@ -36,7 +36,7 @@ fn texture_of_opengl_is_read_and_written_as_an_array_of_each_level() {
         for (level, expected) in levels.iter().enumerate() {
             let raw = mapped.array(0, 0, level as u32).expect("there is such a level");
             // SAFETY: the array lives until it is unmapped, and OpenGL does not access it until then.
-            let array = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("texels of four bytes");
+            let array = unsafe { Array::<[u8; 4]>::borrow_raw(&stream, raw) }.expect("texels of four bytes");
             assert_eq!(array.shape(), ArrayShape::new_2d(WIDTH >> level, HEIGHT >> level));
             assert_eq!(&array.to_vec().expect("it can be read"), expected, "level {level}");
             array.copy_from_slice(&texels(level, 99)).expect("the lengths are equal");
@@ -61,7 +61,7 @@ fn texture_of_opengl_is_a_mipmapped_array() {
         let mapped = GraphicsResource::map(&mut resources, &stream).expect("nothing else maps it");
         let raw = mapped.mipmapped_array(0).expect("it is an image");
         // SAFETY: the array has three levels and lives until it is unmapped, and OpenGL does not access it until then.
-        let array = unsafe { MipmappedArray::<[u8; 4]>::from_raw_borrowed(&stream, raw, 3) };
+        let array = unsafe { MipmappedArray::<[u8; 4]>::borrow_raw(&stream, raw, 3) };
         let array = array.expect("texels of four bytes");
         assert_eq!((array.shape(), array.levels()), (ArrayShape::new_2d(WIDTH, HEIGHT), 3));
         for (level, expected) in (0..).zip(&levels) {

@@ -63,7 +63,7 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    pub unsafe fn from_raw_with_owner(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
+    pub unsafe fn borrow_raw(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
     }

@@ -30,7 +30,7 @@ pub struct Partitioning {
     /// The requested sets.
     pub parts: Vec<Multiprocessors>,
     /// The remaining multiprocessors, if any. Blocks of one cluster may not fit on them.
-    pub rest: Option<Multiprocessors>,
+    pub remainder: Option<Multiprocessors>,
 }
 
 /// The requirements of one set in [`Multiprocessors::split_into`].
@@ -121,7 +121,7 @@ impl Multiprocessors {
     /// Returns the minimum size of a set split from this one; 0 if this set was itself split off and is not in a
     /// context yet, and before CUDA 13.0.
     #[must_use]
-    pub fn least_part(&self) -> u32 {
+    pub fn min_part(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
 
@@ -149,7 +149,7 @@ impl Multiprocessors {
     /// # Errors
     ///
     /// As for [`Multiprocessors::split`].
-    pub fn parts_of(&self, at_least: u32, flags: SplitFlags) -> Result<u32> {
+    pub fn max_parts(&self, at_least: u32, flags: SplitFlags) -> Result<u32> {
         let mut parts = 0;
         let input = self.description.raw();
         let (none, parts_place, flags) = (ptr::null_mut(), &raw mut parts, flags.bits());
@@ -184,7 +184,7 @@ impl Multiprocessors {
         // There cannot be more sets than multiprocessors.
         let mut count = parts.min(self.count().max(1));
         let mut raw = vec![CUdevResource::default(); count as usize];
-        let mut rest = CUdevResource::default();
+        let mut remainder = CUdevResource::default();
         let (input, place, count_place) = (self.description.raw(), raw.as_mut_ptr(), &raw mut count);
         // SAFETY: `place` has room for `count` sets, and all pointers and `input` outlive the call.
         unsafe {
@@ -194,7 +194,7 @@ impl Multiprocessors {
                     place,
                     count_place,
                     &raw const input,
-                    &raw mut rest,
+                    &raw mut remainder,
                     flags.bits(),
                     at_least
                 )
@@ -202,7 +202,7 @@ impl Multiprocessors {
         }
         .map_err(|error| self.about(error, &format!("{parts} parts of {at_least}")))?;
         raw.truncate(count as usize);
-        Ok(self.partitioning(raw, rest))
+        Ok(self.partitioning(raw, remainder))
     }
 
     /// Splits this set into one set for each of `parts`, allocated in order.
@@ -221,24 +221,24 @@ impl Multiprocessors {
             return Err(Error::argument("Multiprocessors::split_into", format!("{} parts", parts.len())));
         }
         let mut raw = vec![CUdevResource::default(); wanted.len()];
-        let mut rest = CUdevResource::default();
+        let mut remainder = CUdevResource::default();
         let (input, place, wanted_place) = (self.description.raw(), raw.as_mut_ptr(), wanted.as_mut_ptr());
         // SAFETY: `place` and `wanted_place` have `count` entries each, and all pointers and `input` outlive the call.
         unsafe {
             call!(
                 self.device.driver(),
-                cuDevSmResourceSplit(place, count, &raw const input, &raw mut rest, 0, wanted_place)
+                cuDevSmResourceSplit(place, count, &raw const input, &raw mut remainder, 0, wanted_place)
             )
         }
         .map_err(|error| self.about(error, &format!("{parts:?}")))?;
-        Ok(self.partitioning(raw, rest))
+        Ok(self.partitioning(raw, remainder))
     }
 
-    fn partitioning(self, parts: Vec<CUdevResource>, rest: CUdevResource) -> Partitioning {
+    fn partitioning(self, parts: Vec<CUdevResource>, remainder: CUdevResource) -> Partitioning {
         let device = self.device;
         let set = |raw| Self { description: Description(raw), device: device.clone() };
-        let rest = (rest.type_ == KIND).then(|| set(rest)).filter(|rest| rest.count() > 0);
-        Partitioning { parts: parts.into_iter().map(set).collect(), rest }
+        let remainder = (remainder.type_ == KIND).then(|| set(remainder)).filter(|remainder| remainder.count() > 0);
+        Partitioning { parts: parts.into_iter().map(set).collect(), remainder }
     }
 
     fn sm(&self) -> CUdevSmResource {

@@ -97,7 +97,7 @@ impl Kernel<Untyped> {
     /// An error returned by the driver.
     #[doc(alias = "cuKernelGetLibrary")]
     #[doc(alias = "cuKernelGetName")]
-    pub unsafe fn from_raw_kernel(driver: &impl AsRef<Driver>, raw: CUkernel) -> Result<Self> {
+    pub unsafe fn borrow_raw_kernel(driver: &impl AsRef<Driver>, raw: CUkernel) -> Result<Self> {
         let driver = driver.as_ref();
         let name = kernel_name(driver, raw)?;
         let mut library: CUlibrary = std::ptr::null_mut();
@@ -122,7 +122,7 @@ impl Kernel<Untyped> {
     /// An error returned by the driver.
     #[doc(alias = "cuFuncGetModule")]
     #[doc(alias = "cuFuncGetName")]
-    pub unsafe fn from_raw_function(context: &Context, raw: CUfunction) -> Result<Self> {
+    pub unsafe fn borrow_raw_function(context: &Context, raw: CUfunction) -> Result<Self> {
         let driver = context.driver();
         let name = function_name(driver, raw)?;
         let mut module: CUmodule = std::ptr::null_mut();

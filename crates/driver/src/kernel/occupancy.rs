@@ -45,9 +45,9 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is bound to another context.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
-    pub fn active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
+    pub fn max_active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
         let kernel = self.as_raw();
-        self.occupancy("Kernel::active_blocks", context, |driver, place| {
+        self.occupancy("Kernel::max_active_blocks", context, |driver, place| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(driver, cuOccupancyMaxActiveBlocksPerMultiprocessor(place, kernel, signed(block), shared_bytes))
@@ -55,15 +55,15 @@ impl<S> Kernel<S> {
         })
     }
 
-    /// Returns the maximum number of resident blocks like [`Kernel::active_blocks`], with flags.
+    /// Returns the maximum number of resident blocks like [`Kernel::max_active_blocks`], with flags.
     ///
     /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`].
+    /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
-    pub fn active_blocks_with_flags(
+    pub fn max_active_blocks_with_flags(
         &self,
         context: &Context,
         block: u32,
@@ -71,7 +71,7 @@ impl<S> Kernel<S> {
         flags: OccupancyFlags,
     ) -> Result<u32> {
         let (kernel, flags) = (self.as_raw(), flags.bits());
-        self.occupancy("Kernel::active_blocks_with_flags", context, |driver, place| {
+        self.occupancy("Kernel::max_active_blocks_with_flags", context, |driver, place| {
             // SAFETY: `place` is valid for writes, the kernel is live, and a context of its driver is current.
             unsafe {
                 call!(
@@ -95,7 +95,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
+    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if this many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
     pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
         self.inner().expect_context("Kernel::available_dynamic_shared_bytes", context)?;
@@ -116,7 +116,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`].
+    /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
     pub fn suggested_size(&self, context: &Context, shared_bytes: usize, max_block: u32) -> Result<SuggestedSize> {
         let kernel = self.as_raw();
@@ -136,7 +136,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`].
+    /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
     pub fn suggested_size_with(
         &self,
@@ -176,7 +176,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`].
+    /// As for [`Kernel::max_active_blocks`].
     pub fn suggested_config(&self, context: &Context, count: u32) -> Result<LaunchConfig> {
         let block = self.suggested_size(context, 0, 0)?.block.max(1);
         Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
@@ -189,7 +189,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
+    /// As for [`Kernel::max_active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` for an unsupported cluster size.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
     pub fn active_clusters(
         &self,
@@ -213,7 +213,7 @@ impl<S> Kernel<S> {
     ///
     /// # Errors
     ///
-    /// As for [`Kernel::active_blocks`].
+    /// As for [`Kernel::max_active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
     pub fn max_cluster_size(
         &self,

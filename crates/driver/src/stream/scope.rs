@@ -11,7 +11,7 @@ use crate::{Context, StreamFlags};
 use crate::{Driver, Error, Result, Stream, call};
 
 #[cfg(feature = "graphs")]
-use super::foreign::Ownership;
+use super::raw::Ownership;
 
 impl Stream {
     /// Creates a stream in `context` for a capture.

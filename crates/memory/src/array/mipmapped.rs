@@ -81,13 +81,13 @@ impl<T: Texel> MipmappedArray<T> {
     /// # Errors
     ///
     /// An argument error if the elements are not of type `T`, for 0 levels, or for more levels than the shape allows.
-    pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
+    pub unsafe fn borrow_raw(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
         let mut whole = std::ptr::null_mut();
         // SAFETY: `whole` is a valid pointer, and the caller guarantees that the array is live.
         unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0) creates whole) }?;
         // SAFETY: the caller guarantees that the array is live, and the level with it.
-        let (shape, flags) = unsafe { described::<T>("MipmappedArray::from_raw_borrowed", stream, whole) }?;
-        check_levels("MipmappedArray::from_raw_borrowed", shape, levels)?;
+        let (shape, flags) = unsafe { described::<T>("MipmappedArray::borrow_raw", stream, whole) }?;
+        check_levels("MipmappedArray::borrow_raw", shape, levels)?;
         let handle = MipmappedHandle { raw, bytes: 0, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
         Ok(Self::of(handle, (shape, levels, flags)))
     }

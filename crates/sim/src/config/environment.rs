@@ -44,7 +44,7 @@ impl Config {
     /// | `CURIUM_SIM_FAULTS` | faults separated by commas, in the syntax of [`Fault`](crate::Fault), such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
     /// | `CURIUM_SIM_CHECKS` | reaction to invalid accesses: `error`, `quiet`, `report` or `abort` |
     /// | `CURIUM_SIM_RACES` | race checks: `on` or `off` |
-    /// | `CURIUM_SIM_UNWRITTEN` | checks for reads of uninitialized memory: `on` or `off` |
+    /// | `CURIUM_SIM_UNINITIALIZED` | checks for reads of uninitialized memory: `on` or `off` |
     /// | `CURIUM_SIM_BACKTRACES` | stacks of the calls that created objects: `on` or `off` |
     ///
     /// The simulator's library also reads `CURIUM_SIM_TRACE`, the file to which calls are written for trace viewers.
@@ -77,7 +77,7 @@ impl Config {
         })?;
         set(&variable, "CURIUM_SIM_CHECKS", "error, quiet, report or abort", checks, |value| config.checks = value)?;
         set(&variable, "CURIUM_SIM_RACES", "on or off", switch, |value| config.race_checks = value)?;
-        set(&variable, "CURIUM_SIM_UNWRITTEN", "on or off", switch, |value| config.unwritten_checks = value)?;
+        set(&variable, "CURIUM_SIM_UNINITIALIZED", "on or off", switch, |value| config.uninitialized_checks = value)?;
         set(&variable, "CURIUM_SIM_BACKTRACES", "on or off", switch, |value| config.backtraces = value)?;
         config.faults = faults(&variable)?;
         Ok(config)
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
         assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
         assert_eq!(with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks), Ok(true));
-        assert_eq!(with("CURIUM_SIM_UNWRITTEN", "on").map(|config| config.unwritten_checks), Ok(true));
+        assert_eq!(with("CURIUM_SIM_UNINITIALIZED", "on").map(|config| config.uninitialized_checks), Ok(true));
         assert_eq!(with("CURIUM_SIM_BACKTRACES", "on").map(|config| config.backtraces), Ok(true));
         for (text, checks) in [("error", Checks::Error), ("report", Checks::Report), ("abort", Checks::Abort)] {
             assert_eq!(with("CURIUM_SIM_CHECKS", text).map(|config| config.checks), Ok(checks));
@@ -202,7 +202,7 @@ mod tests {
             ("CURIUM_SIM_PLATFORM", "macos"),
             ("CURIUM_SIM_CHECKS", "maybe"),
             ("CURIUM_SIM_RACES", "maybe"),
-            ("CURIUM_SIM_UNWRITTEN", "1"),
+            ("CURIUM_SIM_UNINITIALIZED", "1"),
             ("CURIUM_SIM_BACKTRACES", "full"),
             ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {

@@ -80,8 +80,9 @@ impl Driver {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
-        let checking =
-            Checking::nothing().with_races(self.config().race_checks).with_unwritten(self.config().unwritten_checks);
+        let checking = Checking::nothing()
+            .with_races(self.config().race_checks)
+            .with_uninitialized(self.config().uninitialized_checks);
         let program = exec::lower_with_checks(&module, checking)
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
         let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());

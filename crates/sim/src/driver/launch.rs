@@ -236,7 +236,7 @@ impl Driver {
     /// Checks that all blocks of a cooperative launch are resident simultaneously.
     fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
         let threads = shape.block.iter().product();
-        let per_multiprocessor = self.active_blocks(subject, threads, shape.dynamic_shared as usize)?;
+        let per_multiprocessor = self.max_active_blocks(subject, threads, shape.dynamic_shared as usize)?;
         let multiprocessors = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         if shape.blocks() > u64::from(per_multiprocessor * multiprocessors) {
             return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);

@@ -27,7 +27,7 @@ impl State {
         all.extend(list("texture", &self.textures, |_| true, |_| None));
         all.extend(list("surface", &self.surfaces, |_| true, |_| None));
         all.extend(list("graph", &self.graphs, Graph::is_owned, |_| None));
-        all.extend(list("executable", &self.executables, |_| true, |_| None));
+        all.extend(list("executable graph", &self.executables, |_| true, |_| None));
         all.extend(list("user object", &self.objects, |_| true, |_| None));
         all
     }

@@ -28,7 +28,7 @@ impl Driver {
         let (state, _) = self.enter_current()?;
         let subject = state.subject(function)?;
         let block = u32::try_from(block).ok().filter(|block| *block > 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        place.write(self.active_blocks(&subject, block, dynamic_shared)?.cast_signed())
+        place.write(self.max_active_blocks(&subject, block, dynamic_shared)?.cast_signed())
     }
 
     pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
@@ -64,7 +64,7 @@ impl Driver {
         for threads in (1..=most / warp).rev().map(|warps| warps * warp).chain((most < warp).then_some(most)) {
             // SAFETY: the caller passes a function that takes any number of threads.
             let shared = shared_of_block.map_or(dynamic_shared, |shared| unsafe { shared(threads.cast_signed()) });
-            let blocks = self.active_blocks(&subject, threads, shared)?;
+            let blocks = self.max_active_blocks(&subject, threads, shared)?;
             if blocks * threads > best.0 * best.1 {
                 best = (blocks, threads);
             }
@@ -86,7 +86,7 @@ impl Driver {
         let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
         let (blocks, block) = (positive(blocks).ok_or(invalid)?, positive(block).ok_or(invalid)?);
-        if self.active_blocks(&subject, block, 0)? < blocks {
+        if self.max_active_blocks(&subject, block, 0)? < blocks {
             return Err(invalid);
         }
         let all = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
@@ -124,7 +124,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
         }
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ].into_iter().product::<u32>().max(1);
-        let blocks = self.active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
+        let blocks = self.max_active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
         let all = blocks * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
         place.write((all / size).cast_signed())
     }
@@ -147,7 +147,7 @@ impl Driver {
 
 impl Driver {
     /// Returns the number of blocks of a size that are resident on a multiprocessor.
-    pub(crate) fn active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
+    pub(crate) fn max_active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
         let kernel = subject.kernel()?;
         let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
         if block > self.max_threads(kernel) || dynamic_shared > self.max_dynamic_shared(subject)? {

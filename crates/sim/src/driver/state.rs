@@ -198,7 +198,7 @@ impl State {
         live.textures = self.textures.iter().count() as u64;
         live.surfaces = self.surfaces.iter().count() as u64;
         live.graphs = self.graphs.iter().filter(|(_, graph)| graph.is_owned()).count() as u64;
-        live.executables = self.executables.iter().count() as u64;
+        live.executable_graphs = self.executables.iter().count() as u64;
         live.user_objects = self.objects.iter().count() as u64;
     }
 

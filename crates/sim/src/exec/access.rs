@@ -9,8 +9,8 @@ use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::report::{Access, ReportKind, Trap};
 use super::runs;
+use super::uninitialized;
 use super::unit::Unit;
-use super::unwritten;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// The resolved address of one lane's access, checked for bounds and alignment.
@@ -301,7 +301,7 @@ pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool
 pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
     let place = locate(unit, space, lane, address, T::SIZE, false)?;
-    unwritten::check(unit, space, lane, address, T::SIZE)?;
+    uninitialized::check(unit, space, lane, address, T::SIZE)?;
     Ok(read(unit, place, lane))
 }
 
@@ -316,7 +316,7 @@ pub(crate) fn write_at<T: Word>(
 ) -> Result<(), Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
     let place = locate(unit, space, lane, address, T::SIZE, true)?;
-    unwritten::note(unit, space, lane, address, T::SIZE);
+    uninitialized::note(unit, space, lane, address, T::SIZE);
     write(unit, place, lane, value);
     Ok(())
 }
@@ -331,7 +331,7 @@ pub(crate) fn update_at<T: Word>(
 ) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
     let place = locate(unit, space, lane, address, T::SIZE, true)?;
-    unwritten::check(unit, space, lane, address, T::SIZE)?;
+    uninitialized::check(unit, space, lane, address, T::SIZE)?;
     match place {
         Place::Host(bytes) => Ok(bytes.update(change)),
         place => {

@@ -6,8 +6,8 @@ use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
 use super::op::{Control, Op, Space};
 use super::report::Trap;
+use super::uninitialized;
 use super::unit::Unit;
-use super::unwritten;
 
 pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
     let size = op.imm as u32;
@@ -22,7 +22,7 @@ pub(crate) fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
             .and_then(|()| match u64::from(valid) {
                 0 => Ok(()),
                 valid => check_reach(unit, Space::Global, lane, from + valid - 1, false)
-                    .and_then(|()| unwritten::check(unit, Space::Global, lane, from, valid)),
+                    .and_then(|()| uninitialized::check(unit, Space::Global, lane, from, valid)),
             });
         if let Err(trap) = tried {
             return unit.fault(trap);

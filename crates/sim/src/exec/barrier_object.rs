@@ -6,8 +6,8 @@ use super::handler::unary;
 use super::lane::Lanes;
 use super::mbarrier::Mbarrier;
 use super::op::{Control, Handler, Op};
+use super::uninitialized;
 use super::unit::Unit;
-use super::unwritten;
 
 /// The operation of `run_update`.
 pub(crate) const INIT: u8 = 0;
@@ -50,7 +50,7 @@ pub(crate) fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Contro
             barrier.bits()
         };
         if KIND == INIT {
-            unwritten::note(unit, op.space, lane, address, 8);
+            uninitialized::note(unit, op.space, lane, address, 8);
         }
         match update_at::<u64>(unit, op.space, lane, address, change) {
             Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,

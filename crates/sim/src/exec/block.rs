@@ -60,7 +60,7 @@ impl Block {
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
         let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
         let checking = worker.launch.program.checking;
-        let shared = Arc::new(if checking.unwritten { shared.noting_writes() } else { shared });
+        let shared = Arc::new(if checking.uninitialized { shared.noting_writes() } else { shared });
         Self {
             state: BlockState {
                 index: [0; 3],

@@ -11,8 +11,8 @@ use super::members::Members;
 use super::op::{Control, Op, Space};
 use super::report::{Access, ReportKind, Resume, Trap};
 use super::undefined_bytes::{low, shift, spread};
+use super::uninitialized;
 use super::unit::Unit;
-use super::unwritten;
 use super::warp_wide::shuffle_source;
 
 /// A register, or one row of a wide one.
@@ -232,22 +232,22 @@ fn load_origin(unit: &Unit<'_>, op: &Op, flow: &Flow) -> Origin {
     Origin { line: op.line, space: op.space, size, addresses }
 }
 
-/// Marks the undefined bytes of a store as unwritten in shared and local memory, and reports them in device memory.
+/// Marks the undefined bytes of a store as uninitialized in shared and local memory, and reports them in device memory.
 fn store(unit: &mut Unit<'_>, op: &Op, flow: &Flow) -> Option<Control> {
-    let addresses = unwritten::store_addresses(unit, op);
+    let addresses = uninitialized::store_addresses(unit, op);
     let mut offset = 0;
     for source in &flow.sources {
         if let Some(place) = source.value.place() {
             let undefined = unit.frame.undefined.as_ref()?;
             let mask = low(source.bytes);
             let bytes = undefined.bytes(place).map(|bytes| bytes & mask);
-            let is_global = |lane: &usize| bytes[*lane] != 0 && unwritten::is_global(op.space, addresses[*lane]);
+            let is_global = |lane: &usize| bytes[*lane] != 0 && uninitialized::is_global(op.space, addresses[*lane]);
             if Lanes(unit.active).any(|lane| is_global(&lane)) {
                 return check(unit, op, place, mask);
             }
             for lane in Lanes(unit.active).filter(|lane| bytes[*lane] != 0) {
                 for byte in (0..8).filter(|byte| bytes[lane] >> byte & 1 == 1) {
-                    unwritten::remove(unit, op.space, lane, addresses[lane].wrapping_add(offset + byte), 1);
+                    uninitialized::remove(unit, op.space, lane, addresses[lane].wrapping_add(offset + byte), 1);
                 }
             }
         }

@@ -36,7 +36,7 @@ pub(crate) struct Caller {
 
 /// The initial contents of a function's register files.
 ///
-/// Constants are rows that no instruction writes. Registers start at zero, so a read of an unwritten register gives the same result in
+/// Constants are rows that no instruction writes. Registers start at zero, so a read of an uninitialized register gives the same result in
 /// every run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {

@@ -12,13 +12,13 @@ pub(crate) struct LocalWritten {
 const WORD: u64 = 8;
 
 impl LocalWritten {
-    /// Resets to `words` words, all unwritten.
+    /// Resets to `words` words, all uninitialized.
     pub(crate) fn restart(&mut self, words: usize) {
         self.words.clear();
         self.words.resize(words, [0; LANES]);
     }
 
-    /// Marks the memory of a new activation as unwritten in some lanes.
+    /// Marks the memory of a new activation as uninitialized in some lanes.
     pub(crate) fn enter(&mut self, offset: u64, size: u64, lanes: u32) {
         let (first, end) = ((offset / WORD) as usize, ((offset + size) / WORD) as usize);
         if self.words.len() < end {
@@ -38,7 +38,7 @@ impl LocalWritten {
         }
     }
 
-    /// Marks bytes as unwritten in some lanes.
+    /// Marks bytes as uninitialized in some lanes.
     pub(crate) fn remove(&mut self, offset: u64, bytes: u64, lanes: u32) {
         for (word, mask) in words(offset, bytes) {
             if let Some(word) = self.words.get_mut(word) {
@@ -57,7 +57,7 @@ impl LocalWritten {
         }
     }
 
-    /// Returns the lanes in which some of these bytes are unwritten. Bytes past the end are ignored.
+    /// Returns the lanes in which some of these bytes are uninitialized. Bytes past the end are ignored.
     pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
         let mut lacking = 0;
         for (word, mask) in words(offset, bytes) {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_unwritten_until_a_lane_writes_them_in_its_activation() {
+    fn bytes_are_uninitialized_until_a_lane_writes_them_in_its_activation() {
         let mut local = LocalWritten::default();
         local.restart(2);
         local.add(4, 8, 0b110);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::{HALF, Raw};
 use super::launch_shadow::PageCache;
-use super::unwritten::WrittenCache;
+use super::uninitialized::WrittenCache;
 use super::watch::Watcher;
 pub(crate) use super::word::Word;
 use super::written::Written;

@@ -86,7 +86,7 @@ pub(crate) enum Role {
     /// Checks the next load for races.
     CheckRaces,
     /// Finds the uninitialized bytes of the next load.
-    FindUnwritten,
+    FindUninitialized,
 }
 
 /// The number of address registers of a function whose runs are kept at a time.

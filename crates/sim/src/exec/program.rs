@@ -38,14 +38,14 @@ pub(crate) struct Checking {
     /// Races of a block's warps for shared memory.
     pub(crate) races: bool,
     /// Reads of uninitialized memory.
-    pub(crate) unwritten: bool,
+    pub(crate) uninitialized: bool,
 }
 
 impl Checking {
     /// Creates the set without checks.
     #[must_use]
     pub(crate) const fn nothing() -> Self {
-        Self { races: false, unwritten: false }
+        Self { races: false, uninitialized: false }
     }
 
     /// Sets the check of races.
@@ -56,8 +56,8 @@ impl Checking {
 
     /// Sets the check of uninitialized reads.
     #[must_use]
-    pub(crate) const fn with_unwritten(self, unwritten: bool) -> Self {
-        Self { unwritten, ..self }
+    pub(crate) const fn with_uninitialized(self, uninitialized: bool) -> Self {
+        Self { uninitialized, ..self }
     }
 }
 

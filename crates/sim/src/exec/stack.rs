@@ -31,7 +31,7 @@ pub(crate) fn run_take(unit: &mut Unit<'_>, op: &Op) -> Control {
         if unit.warp.local.len() < words {
             unit.warp.local.resize(words, Row::splat(0));
         }
-        if unit.launch.program.checking.unwritten {
+        if unit.launch.program.checking.uninitialized {
             let whole = start / 8 * 8;
             unit.warp.written.enter(whole, after - whole, 1 << lane);
         }

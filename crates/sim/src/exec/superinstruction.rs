@@ -21,8 +21,8 @@ use super::memory::RunPlaces;
 use super::op::{Control, Handler, Op};
 use super::race::{self, CheckedRead, RegisterReads};
 use super::runs::Runs;
+use super::uninitialized;
 use super::unit::Unit;
-use super::unwritten;
 use values::Values;
 
 /// The maximum number of address registers of a superinstruction.
@@ -42,7 +42,7 @@ pub(crate) struct Superinstruction {
     /// The number of loads that are checked for races.
     pub(crate) checked: u32,
     /// `true` if the loads are checked for uninitialized bytes.
-    pub(crate) finds_unwritten: bool,
+    pub(crate) finds_uninitialized: bool,
 }
 
 /// An address register, and the loads that use it.
@@ -245,9 +245,9 @@ impl Superinstruction {
                 return None;
             }
         }
-        if self.finds_unwritten {
+        if self.finds_uninitialized {
             let ranges = self.addresses.iter().zip(&all_runs).flat_map(|(address, runs)| address.ranges(runs));
-            if !unwritten::are_written_in_shared(unit, ranges) {
+            if !uninitialized::are_written_in_shared(unit, ranges) {
                 return None;
             }
             unit.warp.found = None;

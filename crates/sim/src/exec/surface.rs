@@ -32,7 +32,7 @@ fn load_together(unit: &mut Unit<'_>, op: &Op) -> Option<()> {
     let handles = unit.frame.row::<u64>(op.a);
     let handle = handles[unit.leader()];
     let others = lanes_where(|lane| handles[lane] != handle) & unit.active;
-    if others != 0 || program.checking.unwritten {
+    if others != 0 || program.checking.uninitialized {
         return None;
     }
     let surface = unit.objects.surface(unit.launch.runtime, handle)?;

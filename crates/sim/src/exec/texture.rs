@@ -35,7 +35,7 @@ fn read_together(unit: &mut Unit<'_>, access: &TextureAccess, op: &Op) -> Option
     let handles = unit.frame.row::<u64>(op.a);
     let handle = handles[unit.leader()];
     let others = lanes_where(|lane| handles[lane] != handle) & unit.active;
-    if others != 0 || access.result != Channels::Words || unit.launch.program.checking.unwritten {
+    if others != 0 || access.result != Channels::Words || unit.launch.program.checking.uninitialized {
         return None;
     }
     let texture = unit.objects.texture(unit.launch.runtime, handle)?;

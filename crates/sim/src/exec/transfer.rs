@@ -99,7 +99,7 @@ impl Warp {
         for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
             self.copy_local(caller_base + source, base + target, size, lanes);
         }
-        if worker.launch.program.checking.unwritten {
+        if worker.launch.program.checking.uninitialized {
             self.state.written.enter(base, function.local_size, lanes);
             for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
                 self.state.written.copy(caller_base + source, base + target, size, lanes);
@@ -131,7 +131,7 @@ impl Warp {
         let site = &worker.function(to.function).calls[op.imm as usize];
         for (&target, &(source, size)) in site.results.iter().zip(returns) {
             self.copy_local(base + source, caller_base + target, size, mask);
-            if worker.launch.program.checking.unwritten {
+            if worker.launch.program.checking.uninitialized {
                 self.state.written.copy(base + source, caller_base + target, size, mask);
             }
         }

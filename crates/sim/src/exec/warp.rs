@@ -123,7 +123,7 @@ impl Warp {
         self.state.taken = [0; LANES];
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
-        if worker.launch.program.checking.unwritten {
+        if worker.launch.program.checking.uninitialized {
             self.state.written.restart(words as usize);
         }
         self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
-    /// The number of unwritten bytes. Concurrent writes may not be counted yet.
+    /// The number of uninitialized bytes. Concurrent writes may not be counted yet.
     lacking: AtomicU64,
 }
 
@@ -25,7 +25,7 @@ const WORDS: usize = 1024;
 const CHUNK: u64 = WORD * WORDS as u64;
 
 impl Written {
-    /// Creates the record of `size` unwritten bytes.
+    /// Creates the record of `size` uninitialized bytes.
     #[must_use]
     pub(crate) fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
@@ -49,7 +49,7 @@ impl Written {
         }
     }
 
-    /// Marks bytes as unwritten.
+    /// Marks bytes as uninitialized.
     pub(crate) fn remove(&self, offset: u64, bytes: u64) {
         let words = words(offset, self.end(offset, bytes));
         let old: u64 = words.map(|(word, mask)| u64::from(self.clear(word, mask))).sum();

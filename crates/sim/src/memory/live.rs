@@ -12,7 +12,7 @@ impl Memory {
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
                 Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
                 Purpose::Array => live.arrays += 1,
-                Purpose::Foreign => live.foreign_allocations += 1,
+                Purpose::Foreign => live.imported_allocations += 1,
                 Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
             }
@@ -54,7 +54,7 @@ fn kind(purpose: Purpose) -> Option<&'static str> {
         Purpose::Mapped(_) => "mapping",
         Purpose::Pinned { .. } | Purpose::HostPool(_) => "host allocation",
         Purpose::Array => "array",
-        Purpose::Foreign => "foreign allocation",
+        Purpose::Foreign => "imported allocation",
         Purpose::Managed | Purpose::ManagedPool(_) => "managed allocation",
         Purpose::Registered { .. } => "registration",
     })

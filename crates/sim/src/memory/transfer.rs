@@ -78,11 +78,11 @@ impl Memory {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { ptr::copy_nonoverlapping(place.0.cast_const(), into[offset..offset + room].as_mut_ptr(), room) };
         })?;
-        let is_unwritten = |found: &Allocation| {
+        let is_uninitialized = |found: &Allocation| {
             let bytes = (found.end() - run.address).min(run.bytes as u64);
             found.written.as_ref().is_some_and(|written| !written.covers(run.address - found.base, bytes))
         };
-        if self.read().find(run.address).is_some_and(is_unwritten) {
+        if self.read().find(run.address).is_some_and(is_uninitialized) {
             return Err((ReportKind::Uninitialized, run.access(0, false)));
         }
         Ok(())

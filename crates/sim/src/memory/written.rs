@@ -15,7 +15,7 @@ impl Memory {
         });
     }
 
-    /// Marks consecutive bytes as unwritten.
+    /// Marks consecutive bytes as uninitialized.
     pub(crate) fn note_fresh(&self, address: u64, size: u64) {
         self.each_piece(address, size, |found, address, bytes| {
             if let Some(written) = &found.written {

@@ -14,7 +14,11 @@ const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 const ILLEGAL: CUresult = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
 
 fn checking() -> Config {
-    Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet).with_unwritten_checks(true)
+    Config::new()
+        .with_workers(2)
+        .with_memory_budget(64 << 20)
+        .with_checks(Checks::Quiet)
+        .with_uninitialized_checks(true)
 }
 
 /// Returns a module with one kernel `main`, whose parameter is in `%p`, and a shared, a local and a constant variable.

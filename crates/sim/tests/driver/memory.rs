@@ -36,7 +36,7 @@ fn fresh_memory_contains_no_zero() {
 #[cfg(all(target_os = "linux", not(miri)))]
 fn memory_that_is_not_used_costs_no_time() {
     const SIZE: usize = 1 << 30;
-    let fixture = Fixture::with(Config::new().with_race_checks(true).with_unwritten_checks(true));
+    let fixture = Fixture::with(Config::new().with_race_checks(true).with_uninitialized_checks(true));
     let allocate = |_| {
         let begin = Instant::now();
         ok!(fixture.api, cuMemFree_v2(fixture.alloc(SIZE)));

@@ -39,10 +39,10 @@ fn memory_opened_by_its_handle_is_the_memory_of_the_other_process() {
     let again = get!(other.api, cuIpcOpenMemHandle_v2(_, name, LAZY));
     assert_eq!(again, opened);
     ok!(other.api, cuIpcCloseMemHandle(opened));
-    assert_eq!(other.simulator.live_handles().foreign_allocations, 1);
+    assert_eq!(other.simulator.live_handles().imported_allocations, 1);
     ok!(other.api, cuIpcCloseMemHandle(opened));
     assert_eq!(cu!(other.api, cuIpcCloseMemHandle(opened)), INVALID);
-    assert_eq!(other.simulator.live_handles().foreign_allocations, 0);
+    assert_eq!(other.simulator.live_handles().imported_allocations, 0);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn memory_of_an_exported_pool_is_imported_by_its_pool() {
     assert_eq!(other.download(there, 5000), [3; 5000]);
     ok!(other.api, cuMemFreeAsync(there, ptr::null_mut()));
     ok!(other.api, cuCtxSynchronize());
-    assert_eq!(other.simulator.live_handles().foreign_allocations, 0);
+    assert_eq!(other.simulator.live_handles().imported_allocations, 0);
     let mut address = 0;
     let allocated = cu!(other.api, cuMemAllocFromPoolAsync(&raw mut address, 8, imported, ptr::null_mut()));
     assert_eq!(allocated, INVALID);

@@ -64,7 +64,7 @@ fn latency_of_an_empty_kernel() {
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn time_to_allocate_a_gibibyte_with_all_checks() {
     let config = Config::new().with_workers(2).with_memory_budget(4 << 30);
-    let fixture = Fixture::with(config.with_race_checks(true).with_unwritten_checks(true));
+    let fixture = Fixture::with(config.with_race_checks(true).with_uninitialized_checks(true));
     let take_and_give_back = || {
         let begin = Instant::now();
         ok!(fixture.api, cuMemFree_v2(fixture.alloc(1 << 30)));

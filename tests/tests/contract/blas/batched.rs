@@ -102,7 +102,7 @@ fn batches_of_different_sizes_in_flight_do_not_share_pointers_and_do_not_wait() 
 
 #[test]
 fn array_of_pointers_is_ordered_before_and_after_its_operation() {
-    on_simulator(Config::new().with_race_checks(true).with_unwritten_checks(true), |test, simulator| {
+    on_simulator(Config::new().with_race_checks(true).with_uninitialized_checks(true), |test, simulator| {
         let stream = test.stream();
         let a = DeviceBuffer::from_slice(&stream, &TWO).expect("memory suffices");
         let mut c = DeviceBuffer::<f32>::zeroed(&test.stream(), 8).expect("memory suffices");

@@ -185,7 +185,7 @@ fn empty_operands_do_nothing() {
 
 #[test]
 fn result_that_is_multiplied_by_zero_is_not_read() {
-    on_simulator(Config::new().with_unwritten_checks(true), |test, simulator| {
+    on_simulator(Config::new().with_uninitialized_checks(true), |test, simulator| {
         let stream = test.stream();
         let mut blas = blas_on(&stream);
         let a = DeviceBuffer::from_slice(&stream, &[1.0_f32; 4]).expect("memory suffices");

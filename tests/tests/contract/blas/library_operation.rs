@@ -86,7 +86,7 @@ fn freed_memory_is_reported() {
 
 #[test]
 fn read_of_uninitialized_memory_is_reported() {
-    on_simulator(quiet().with_unwritten_checks(true), |test, simulator| {
+    on_simulator(quiet().with_uninitialized_checks(true), |test, simulator| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::uninit(&stream, 8).expect("memory suffices");
         increment(&stream, buffer.as_pointer().as_raw(), 8).expect("it is enqueued");

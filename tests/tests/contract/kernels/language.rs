@@ -144,7 +144,7 @@ fn grid_barrier_holds_as_many_blocks_as_the_device_takes_at_once() {
         let multiprocessors = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = test.device().attribute(multiprocessors).expect("the device has at least one");
         let kernel: BarrierKernel = kernel(test, kernels::LANGUAGE, "grid_barrier");
-        let each = kernel.active_blocks(&test.context(), 64, 0).expect("it is known");
+        let each = kernel.max_active_blocks(&test.context(), 64, 0).expect("it is known");
         assert_barrier_holds(test, &kernel, each * u32::try_from(multiprocessors).expect("it is a count"));
     });
 }

@@ -97,7 +97,7 @@ fn borrowed_communicator_is_left_alone() {
         let context = rank.communicator.context().clone();
         let raw = rank.communicator.as_raw().expect("it is live");
         // SAFETY: the communicator is live and blocking, and used by this thread only, after each other.
-        let mut borrowed = unsafe { Communicator::from_raw(&nccl(), &context, raw) }.expect("it has a rank");
+        let mut borrowed = unsafe { Communicator::borrow_raw(&nccl(), &context, raw) }.expect("it has a rank");
         assert_eq!((borrowed.rank(), borrowed.size()), (rank.rank(), rank.size()));
         let mut memory = rank.buffer(&[1_u32]);
         borrowed.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum).expect("it is enqueued");

@@ -22,7 +22,7 @@ pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &La
         }
         CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => exceeded_threads(kernel, device, config),
         CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => Some(Cow::Borrowed(
-            "all blocks of a cooperative launch must be resident at the same time; `Kernel::active_blocks` returns the \
+            "all blocks of a cooperative launch must be resident at the same time; `Kernel::max_active_blocks` returns the \
              maximum per multiprocessor",
         )),
         CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Some(Cow::Borrowed(

@@ -43,7 +43,7 @@ impl<R: Resource> Exported<R> {
         let mut streams = self.streams.lock();
         let stream = streams.entry(raw.addr()).or_insert_with(|| {
             // SAFETY: the caller of the table passes a stream of this context that outlives the table.
-            unsafe { Stream::from_foreign(&self.context, raw, ()) }
+            unsafe { Stream::borrow_raw(&self.context, raw, ()) }
         });
         Ok(stream.clone())
     }

@@ -23,7 +23,7 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
 /// Merges texts in their order, for the newest version and the highest target of them. A symbol that one text declares and another defines
 /// becomes a forward declaration if it is a function, and the definition itself if it is a variable. A function that is declared with a
-/// result and defined without one gets the result. As on hardware, callers then read an unwritten register.
+/// result and defined without one gets the result. As on hardware, callers then read an uninitialized register.
 ///
 /// Symbols that are local to one text are renamed if the name is used elsewhere. `symbols` are those of the texts.
 pub(super) fn merge(texts: &[String], symbols: &Symbols) -> String {

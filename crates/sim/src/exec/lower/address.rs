@@ -55,7 +55,7 @@ impl Lowerer<'_> {
         for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate() {
             let target = Target { offset: target.offset.wrapping_add(start), ..target };
             self.check_race(instruction, target, end - start, None);
-            self.find_unwritten(target, start, end - start, index == 0);
+            self.find_uninitialized(target, start, end - start, index == 0);
         }
         if self.load_whole(instruction, target, (&elements, scalar))? {
             self.after_load(instruction, target);

@@ -112,7 +112,7 @@ impl<'m> Lowerer<'m> {
             self.guard = self.guard_of(instruction).map_err(place)?;
             self.moved_at = None;
             self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
-            if context.checking.unwritten {
+            if context.checking.uninitialized {
                 self.add_flows(instruction);
             }
             let pending = std::mem::take(&mut self.pending);

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
         use RunsSlot::{Keep, Reuse};
-        let all = Checking::nothing().with_races(true).with_unwritten(true);
+        let all = Checking::nothing().with_races(true).with_uninitialized(true);
         let runs = runs_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
         assert_eq!(runs, [Keep(0), Reuse(0), Reuse(0), Keep(1), Reuse(1), Reuse(1), Reuse(1)]);
     }

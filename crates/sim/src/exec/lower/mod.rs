@@ -37,7 +37,7 @@ mod system;
 mod tensor_copy;
 mod tensor_map;
 mod texture;
-mod unwritten;
+mod uninitialized;
 mod used_bytes;
 mod variables;
 mod video;

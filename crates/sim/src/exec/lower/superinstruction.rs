@@ -29,7 +29,7 @@ struct Values {
     rows: HashMap<u32, usize>,
     /// The number of loads that are checked for races.
     checked: u32,
-    finds_unwritten: bool,
+    finds_uninitialized: bool,
     /// The number of ops up to the last value.
     ops: usize,
 }
@@ -82,7 +82,7 @@ impl Lowerer<'_> {
                     factors,
                     addresses: values.addresses,
                     checked: values.checked,
-                    finds_unwritten: values.finds_unwritten,
+                    finds_uninitialized: values.finds_uninitialized,
                 });
                 (first.run, first.superinstruction) = (handler, number);
             }
@@ -121,7 +121,7 @@ impl Values {
         }
         let operation = match op.role {
             Role::None => return false,
-            Role::CheckRaces | Role::FindUnwritten => return self.add_check(op),
+            Role::CheckRaces | Role::FindUninitialized => return self.add_check(op),
             Role::Step(operation) => operation,
         };
         let sources = if operation == Operation::Load {
@@ -152,7 +152,7 @@ impl Values {
             address.are_consecutive &= is_next;
             address.checked.push(CheckedRead { offset, number: self.checked });
         } else {
-            self.finds_unwritten = true;
+            self.finds_uninitialized = true;
         }
         true
     }

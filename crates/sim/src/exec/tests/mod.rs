@@ -26,7 +26,7 @@ mod system;
 mod tensor_maps;
 mod tensor_spellings;
 mod tensors;
-mod unwritten;
+mod uninitialized;
 mod video;
 mod warpgroups;
 mod warps;
@@ -159,8 +159,8 @@ impl Bench {
     }
 
     /// Enables the check of uninitialized reads. Only the bytes in `written` count as written.
-    pub(super) fn with_unwritten_checks(self, written: Range<u64>) -> Self {
-        self.with_checks(Checking::nothing().with_unwritten(true), written)
+    pub(super) fn with_uninitialized_checks(self, written: Range<u64>) -> Self {
+        self.with_checks(Checking::nothing().with_uninitialized(true), written)
     }
 
     /// Enables checks. Only the bytes in `written` count as written.
@@ -169,7 +169,7 @@ impl Bench {
         if checking.races {
             self.memory.watch();
         }
-        if checking.unwritten {
+        if checking.uninitialized {
             let all = Written::new(self.memory.size());
             all.add(written.start, written.end - written.start);
             self.memory.written = Some(Arc::new(all));

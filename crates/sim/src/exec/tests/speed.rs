@@ -48,8 +48,8 @@ fn report(name: &str, run: &Run) {
 /// Prints the relative processor time of a launch with checks: of races, of uninitialized reads, and of both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
 fn compare(name: &str, make: impl Fn() -> Run) {
-    let of = |races, unwritten| Checking::nothing().with_races(races).with_unwritten(unwritten);
-    let checked = [(true, false), (false, true), (true, true)].map(|(races, unwritten)| of(races, unwritten));
+    let of = |races, uninitialized| Checking::nothing().with_races(races).with_uninitialized(uninitialized);
+    let checked = [(true, false), (false, true), (true, true)].map(|(races, uninitialized)| of(races, uninitialized));
     let runs: Vec<Run> = iter::once(make()).chain(checked.map(|checking| make().with_checks(checking))).collect();
     let mut best = [f64::INFINITY; 4];
     // The launches alternate, so other load affects all of them.
@@ -60,8 +60,10 @@ fn compare(name: &str, make: impl Fn() -> Run) {
             *best = best.min((processor_time() - begin).as_secs_f64());
         }
     }
-    let [races, unwritten, all] = [1, 2, 3].map(|checked| best[checked] / best[0]);
-    eprintln!("{name:<12} takes {races:.2} times as long with races, {unwritten:.2} with unwritten, {all:.2} with all");
+    let [races, uninitialized, all] = [1, 2, 3].map(|checked| best[checked] / best[0]);
+    eprintln!(
+        "{name:<12} takes {races:.2} times as long with races, {uninitialized:.2} with uninitialized, {all:.2} with all"
+    );
 }
 
 #[test]

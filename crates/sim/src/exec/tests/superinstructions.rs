@@ -148,7 +148,7 @@ fn both_of_fused(text: &str, threads: u32) -> [Outcome; 2] {
     outcomes
 }
 
-const ALL: Checking = Checking::nothing().with_races(true).with_unwritten(true);
+const ALL: Checking = Checking::nothing().with_races(true).with_uninitialized(true);
 
 #[test]
 fn superinstructions_compute_the_same_as_their_instructions() {
@@ -157,7 +157,7 @@ fn superinstructions_compute_the_same_as_their_instructions() {
         let mut numbers = Numbers(seed);
         let text = numbers.program(false);
         let threads = numbers.one_of(&[32, 32, 64, 50]);
-        let checking = numbers.one_of(&[Checking::nothing(), Checking::nothing().with_unwritten(true)]);
+        let checking = numbers.one_of(&[Checking::nothing(), Checking::nothing().with_uninitialized(true)]);
         let (is_fused, [fused, plain]) = both(&text, threads, checking);
         assert!(plain.is_ok(), "{plain:?}\n{text}");
         assert_eq!(fused, plain, "{seed}\n{text}");

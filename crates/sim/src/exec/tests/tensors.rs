@@ -264,7 +264,7 @@ fn invalid_tensor_map_or_coordinate_is_a_described_fault() {
 
 #[test]
 fn uninitialized_part_of_a_tensor_is_a_fault() {
-    let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_unwritten_checks(0..TENSOR + 64);
+    let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_uninitialized_checks(0..TENSOR + 64);
     bench.memory.write(0, &map_of(&[&MATRIX]));
     assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, ReportKind::Uninitialized);
 }

@@ -24,12 +24,12 @@ impl Warp {
         let frame = &mut self.frames[frame as usize];
         let function = worker.function(frame.function);
         let code = &function.code[..];
-        let finds_unwritten = worker.launch.program.checking.unwritten;
+        let finds_uninitialized = worker.launch.program.checking.uninitialized;
         let mut unit = worker.unit(frame, &mut self.state, block);
         let mut executed = 0u64;
         let outcome = loop {
             let path = &code[pc as usize..code.len().min(meeting as usize)];
-            let (ahead, control) = if finds_unwritten {
+            let (ahead, control) = if finds_uninitialized {
                 run_ahead::<true>(&mut unit, path, mask)
             } else {
                 run_ahead::<false>(&mut unit, path, mask)

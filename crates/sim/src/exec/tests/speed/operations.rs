@@ -191,6 +191,6 @@ fn tiled_product_beside_c() {
 #[test]
 #[ignore = "a measurement"]
 fn checked_product_beside_c() {
-    let all = Checking::nothing().with_races(true).with_unwritten(true);
+    let all = Checking::nothing().with_races(true).with_uninitialized(true);
     product_beside_c(" with all checks", |extent| kernels::matmul(extent).with_checks(all));
 }

@@ -3,23 +3,23 @@
 use super::address::Target;
 use super::function::Lowerer;
 use crate::exec::op::{Role, Space};
-use crate::exec::unwritten::{run_check, run_find, run_note};
+use crate::exec::uninitialized::{run_check, run_find, run_note};
 
 impl Lowerer<'_> {
     /// Appends a check that all bytes of a read are written.
     pub(super) fn check_written(&mut self, target: Target, bytes: u64) {
-        if self.context.checking.unwritten && target.space != Space::Param {
+        if self.context.checking.uninitialized && target.space != Space::Param {
             self.access(run_check, target, 0, bytes);
         }
     }
 
     /// Appends the search for uninitialized bytes in the part of a load that begins at `start`.
-    pub(super) fn find_unwritten(&mut self, target: Target, start: u64, bytes: u64, is_first: bool) {
-        if self.context.checking.unwritten && target.space != Space::Param {
+    pub(super) fn find_uninitialized(&mut self, target: Target, start: u64, bytes: u64, is_first: bool) {
+        if self.context.checking.uninitialized && target.space != Space::Param {
             let op = self.access(run_find, target, 0, bytes);
             (op.b, op.c) = (start as u32, u32::from(is_first));
             if target.space == Space::Shared {
-                op.role = Role::FindUnwritten;
+                op.role = Role::FindUninitialized;
             }
             self.moved_at = Some(self.out.code.len());
         }
@@ -27,7 +27,7 @@ impl Lowerer<'_> {
 
     /// Appends a record of the instruction's write.
     pub(super) fn note_write(&mut self, target: Target, bytes: u64) {
-        if self.context.checking.unwritten {
+        if self.context.checking.uninitialized {
             self.access(run_note, target, 0, bytes);
             self.moved_at = Some(self.out.code.len());
         }

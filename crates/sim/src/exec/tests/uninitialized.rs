@@ -7,7 +7,7 @@ use super::{BASE, Bench};
 
 /// Runs `body` on two blocks of 64 threads. Only the first 512 bytes of memory are initialized.
 fn outcome(body: &str) -> Result<(), Report> {
-    Bench::body(body, 4096).with_unwritten_checks(0..512).launch(2, 64).map(|_| ())
+    Bench::body(body, 4096).with_uninitialized_checks(0..512).launch(2, 64).map(|_| ())
 }
 
 #[track_caller]
@@ -109,7 +109,7 @@ READ:
 }";
     let kernel =
         super::kernel("{ .param .b32 w; st.param.u32 [w], 1; call once, (w); st.param.u32 [w], 0; call once, (w); }");
-    let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_unwritten_checks(0..4096);
+    let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..4096);
     let fault = bench.launch(1, 32).expect_err("the second call reads what the first wrote");
     assert_eq!((fault.kind, &*fault.function), (ReportKind::Uninitialized, "once"));
     let text = fault.to_string();
@@ -126,7 +126,7 @@ fn parameters_and_results_of_functions_count_as_written() {
     ret;
 }";
     let kernel = super::kernel("{ .param .b64 a; .param .b64 b; call (b), half, (a); ld.param.u64 %d1, [b]; }");
-    let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_unwritten_checks(0..0);
+    let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_uninitialized_checks(0..0);
     bench.launch(1, 32).expect("nothing is wrong");
 }
 
@@ -211,7 +211,7 @@ fn undefined_value_is_tracked_through_calls() {
     let call = "{ .param .b32 a; .param .b32 b; st.param.u32 [a], %r2; call (b), twice, (a); ld.param.u32 %r3, [b]; }";
     for (used, is_error) in [("@%p1 st.global.u32 [%at4], %r3;", false), ("st.global.u32 [%at4], %r3;", true)] {
         let kernel = super::kernel(&format!("{HALF}{call}\n{used}"));
-        let bench = Bench::new(&format!("{twice}\n{kernel}"), 4096).with_unwritten_checks(0..0);
+        let bench = Bench::new(&format!("{twice}\n{kernel}"), 4096).with_uninitialized_checks(0..0);
         assert_eq!(bench.launch(1, 32).is_err(), is_error, "{used}");
     }
 }
@@ -219,7 +219,7 @@ fn undefined_value_is_tracked_through_calls() {
 #[test]
 fn continued_launch_does_all_work_and_counts_each_warp_once() {
     let mut bench = Bench::body("ld.global.u32 %r2, [%at4]; add.u32 %r2, %r2, %i; st.global.u32 [%at4], %r2;", 4096)
-        .with_unwritten_checks(0..128);
+        .with_uninitialized_checks(0..128);
     bench.host.continued_after = Some(Mutex::default());
     bench.launch(1, 96).expect("the launch goes on");
     assert_eq!(bench.memory.read::<u32>(0, 96), (0..96).collect::<Vec<_>>());

@@ -58,7 +58,7 @@ fn foreign_stream_keeps_its_owner_and_is_not_destroyed() {
         let is_dropped = Arc::new(AtomicBool::new(false));
         let owner = Owner(Arc::clone(&is_dropped));
         // SAFETY: the stream is live, and outlives its uses in the test.
-        let ours = unsafe { Stream::from_foreign(&context, theirs.as_raw(), owner) };
+        let ours = unsafe { Stream::borrow_raw(&context, theirs.as_raw(), owner) };
         let clone = ours.clone();
         assert_ne!(ours, theirs, "streams with different owners are not equal");
         test.assert_calls(Function::cuStreamDestroy_v2, 0, || drop(ours));

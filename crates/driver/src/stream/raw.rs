@@ -11,7 +11,7 @@ pub(super) enum Ownership {
     /// Its last clone.
     Owned,
     /// Other code owns the stream. The value, if any, keeps it alive.
-    Foreign(#[expect(dead_code, reason = "it is only kept")] Option<Box<dyn Any + Send + Sync>>),
+    Borrowed(#[expect(dead_code, reason = "it is only kept")] Option<Box<dyn Any + Send + Sync>>),
 }
 
 impl Stream {
@@ -23,7 +23,7 @@ impl Stream {
     /// result, a clone of it, or a buffer that was used on it, `context` is current on that thread.
     #[must_use]
     pub unsafe fn legacy_default(context: &Context) -> Self {
-        Self::with_ownership(context, CU_STREAM_LEGACY, Ownership::Foreign(None))
+        Self::with_ownership(context, CU_STREAM_LEGACY, Ownership::Borrowed(None))
     }
 
     /// Returns the per-thread default stream of the calling thread in `context`, which synchronizes with the legacy
@@ -36,7 +36,7 @@ impl Stream {
     /// they are used or dropped.
     #[must_use]
     pub unsafe fn per_thread_default(context: &Context) -> Self {
-        Self::with_ownership(context, CU_STREAM_PER_THREAD, Ownership::Foreign(None))
+        Self::with_ownership(context, CU_STREAM_PER_THREAD, Ownership::Borrowed(None))
     }
 
     /// Takes ownership of the stream `raw` of `context`. It is destroyed with the last clone of the result.
@@ -58,8 +58,8 @@ impl Stream {
     /// - `raw` is a stream of this context and driver, and not a default stream.
     /// - It stays live for as long as `owner` exists.
     #[must_use]
-    pub unsafe fn from_foreign(context: &Context, raw: CUstream, owner: impl Any + Send + Sync) -> Self {
-        Self::with_ownership(context, raw, Ownership::Foreign(Some(Box::new(owner))))
+    pub unsafe fn borrow_raw(context: &Context, raw: CUstream, owner: impl Any + Send + Sync) -> Self {
+        Self::with_ownership(context, raw, Ownership::Borrowed(Some(Box::new(owner))))
     }
 
     /// Returns the raw handle, and transfers ownership to the caller unless the stream is borrowed.
@@ -69,7 +69,7 @@ impl Stream {
     /// Returns the stream to the caller if clones of it, or buffers that were used on it, still exist.
     pub fn into_raw(self) -> Result<CUstream, Returned<Self>> {
         let mut shared = self.unshare("Stream::into_raw")?;
-        shared.ownership = Ownership::Foreign(None);
+        shared.ownership = Ownership::Borrowed(None);
         Ok(shared.raw.raw())
     }
 }

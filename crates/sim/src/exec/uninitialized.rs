@@ -140,7 +140,7 @@ pub(crate) fn is_global(space: Space, address: u64) -> bool {
     place(space, address).0 == Space::Global
 }
 
-/// Marks bytes as unwritten.
+/// Marks bytes as uninitialized.
 pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
     let (space, offset) = place(space, address);
     if matches!(space, Space::Local | Space::Frame) {
@@ -220,7 +220,7 @@ pub(crate) fn are_written_in_shared(unit: &Unit<'_>, mut ranges: impl Iterator<I
 /// Checks one lane's read, if the launch checks for uninitialized reads.
 #[inline]
 pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {
-    if unit.launch.program.checking.unwritten && is_written(unit, space, lane, address, bytes) == Some(false) {
+    if unit.launch.program.checking.uninitialized && is_written(unit, space, lane, address, bytes) == Some(false) {
         return Err(trap(ReportKind::Uninitialized, lane, address, bytes, false).in_space(space));
     }
     Ok(())
@@ -229,7 +229,7 @@ pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64
 /// Records one lane's write, if the launch checks for uninitialized reads.
 #[inline]
 pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
-    if unit.launch.program.checking.unwritten {
+    if unit.launch.program.checking.uninitialized {
         add(unit, space, lane, address, bytes);
     }
 }
