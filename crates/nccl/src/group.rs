@@ -6,6 +6,7 @@ use std::sync::Arc;
 use curium_driver::Stream;
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
+use smallvec::SmallVec;
 
 use crate::communicator::Communicator;
 use crate::communicator::shared::{Shared, entered};
@@ -21,13 +22,16 @@ thread_local! {
     static IS_OPEN: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The number of operations without an allocation: that of an exchange with another rank.
+const INLINE: usize = 2;
+
 /// An open group, to which operations are added.
 ///
 /// The memory of the operations stays borrowed until the group has ended, as do the streams.
 #[derive(Debug)]
 pub struct Group<'a> {
-    library: Nccl,
-    operations: Vec<Added<'a>>,
+    library: &'a Nccl,
+    operations: SmallVec<[Added<'a>; INLINE]>,
     is_open: bool,
 }
 
@@ -74,7 +78,7 @@ impl Nccl {
     /// ```
     #[doc(alias = "ncclGroupStart")]
     #[doc(alias = "ncclGroupEnd")]
-    pub fn group<'a, R>(&self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
+    pub fn group<'a, R>(&'a self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
         let mut group = Group::start(self)?;
         let result = operations(&mut group);
         let ended = group.end();
@@ -83,12 +87,13 @@ impl Nccl {
 }
 
 impl<'a> Group<'a> {
-    fn start(library: &Nccl) -> Result<Self> {
+    #[inline]
+    fn start(library: &'a Nccl) -> Result<Self> {
         expect_none("Nccl::group")?;
         // SAFETY: the group ends when the value that is returned does.
         unsafe { call!(library.api(), ncclGroupStart()) }?;
         IS_OPEN.set(true);
-        Ok(Self { library: library.clone(), operations: Vec::new(), is_open: true })
+        Ok(Self { library, operations: SmallVec::new(), is_open: true })
     }
 
     /// Adds an operation on a stream of the communicator's device.
@@ -108,7 +113,7 @@ impl<'a> Group<'a> {
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
-        operation.expect_element(&self.library)?;
+        operation.expect_element(self.library)?;
         let count = operation.count(place, true)?;
         let using = Using::begin(Arc::clone(shared), name)?;
         let mut guard = AccessGuard::new(stream)?;
@@ -145,32 +150,42 @@ impl<'a> Group<'a> {
         }
         let mut result = ended.unwrap_or_else(end);
         IS_OPEN.set(false);
-        let mut used: Vec<&Arc<Shared>> = Vec::new();
+        // A non-blocking group enqueues its operations, and uses their operators, before it has completed.
+        let waits = self.operations.iter().any(|added| added.using.shared().timeout.is_some());
+        let communicators = if waits { self.communicators() } else { Vec::new() };
+        let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
+        let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
+        result = result.and(settled);
+        for added in &mut self.operations {
+            if let Err(error) = added.finish() {
+                result = result.and(Err(error));
+            }
+        }
+        self.operations.clear();
+        if has_timed_out {
+            // No call uses them any more.
+            communicators.iter().try_for_each(|shared| shared.abort())?;
+        }
+        result
+    }
+
+    /// Returns each communicator of the operations once.
+    #[cold]
+    fn communicators(&self) -> Vec<Arc<Shared>> {
+        let mut used: Vec<Arc<Shared>> = Vec::new();
         for added in &self.operations {
             let shared = added.using.shared();
             if !used.iter().any(|known| Arc::ptr_eq(known, shared)) {
-                used.push(shared);
+                used.push(Arc::clone(shared));
             }
         }
-        // A non-blocking group enqueues its operations, and uses their operators, before it has completed.
-        let settled = used.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
-        let timed_out: Vec<_> = match &settled {
-            Err(Error::Timeout(_)) => used.into_iter().map(Arc::clone).collect(),
-            _ => Vec::new(),
-        };
-        result = result.and(settled);
-        for added in self.operations.drain(..) {
-            result = result.and(added.finish());
-        }
-        // No call uses them any more.
-        timed_out.iter().try_for_each(|shared| shared.abort())?;
-        result
+        used
     }
 }
 
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
-    fn finish(mut self) -> Result<()> {
+    fn finish(&mut self) -> Result<()> {
         // SAFETY: `bind` succeeded with this guard.
         unsafe { self.operation.launched(&mut self.guard) };
         let shared = self.using.shared();

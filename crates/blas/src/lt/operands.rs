@@ -199,8 +199,8 @@ impl<'a> Operands<'a> {
             (Some(requirement), Some(slot)) => slot.fits(requirement),
             _ => false,
         };
-        let is_superfluous = |role: Role| requirements[role].is_none() && role != Role::Workspace;
-        if required.iter().all(fits) && !self.set.iter().any(is_superfluous) {
+        // A workspace that is shared with other plans may be there.
+        if self.set.without(Role::Workspace).is_subset_of(required) && required.iter().all(fits) {
             return Ok(());
         }
         self.explain(operation, requirements, required)
@@ -218,7 +218,6 @@ impl<'a> Operands<'a> {
             let problem = match (&requirements[role], &self.slots[role]) {
                 (Some(requirement), Some(slot)) => slot.problem(role, requirement),
                 (Some(requirement), None) => Some(missing(role, requirement)),
-                // A workspace that is shared with other plans may be there.
                 (None, Some(_)) if role != Role::Workspace => Some(format!("the plan does not use {}", role.name())),
                 (None, _) => None,
             };

@@ -57,6 +57,16 @@ impl Roles {
         Self(self.0 | other.0)
     }
 
+    #[inline]
+    pub(super) fn without(self, role: Role) -> Self {
+        Self(self.0 & !(1 << role as u16))
+    }
+
+    #[inline]
+    pub(super) fn is_subset_of(self, other: Self) -> bool {
+        self.0 & !other.0 == 0
+    }
+
     /// Returns the roles in their order.
     #[inline]
     pub(super) fn iter(self) -> impl Iterator<Item = Role> {
@@ -148,6 +158,8 @@ mod tests {
         assert_eq!(Roles::default().iter().count(), 0);
         let all: Roles = Role::ALL.into_iter().collect();
         assert_eq!(some.union(all).iter().collect::<Vec<_>>(), Role::ALL);
+        assert_eq!(some.without(Role::A).iter().collect::<Vec<_>>(), [Role::D, Role::Workspace]);
+        assert!(some.is_subset_of(all) && some.without(Role::D).is_subset_of(some) && !all.is_subset_of(some));
         let mut values = ByRole([None; Role::ALL.len()]);
         values[Role::Bias] = Some(1);
         assert_eq!(Roles::with_values(&values), [Role::Bias].into_iter().collect());
