@@ -26,18 +26,15 @@ const STEPS: usize = 24;
 const LEN: usize = 24;
 
 /// A seeded random number generator.
-struct Dice(u64);
+struct Dice(fastrand::Rng);
 
 impl Dice {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.u64(..)
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
+        self.0.usize(..limit)
     }
 
     fn range(&mut self) -> Range<usize> {
@@ -109,7 +106,7 @@ impl<'a> World<'a> {
 
 impl<'a> Program<'a> {
     fn new(world: &'a World<'a>, seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice(fastrand::Rng::with_seed(seed));
         let (stream, model) = (&world.streams[dice.below(world.streams.len())], dice.values(LEN));
         let array = Array::from_slice(stream, &model, ArrayShape::new_1d(LEN), ArrayFlags::empty());
         let array = (array.expect("memory suffices"), model);

@@ -12,19 +12,16 @@ const FAT_HEADER: usize = 16;
 const ENTRY_HEADER: usize = 64;
 
 /// A seeded random number generator.
-struct Numbers(u64);
+struct Numbers(fastrand::Rng);
 
 impl Numbers {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.0.u64(..)
     }
 
     /// Returns a number below `end`.
     fn below(&mut self, end: usize) -> usize {
-        (self.next() % end.max(1) as u64) as usize
+        self.0.usize(..end.max(1))
     }
 
     /// Returns a number that is unlikely to be valid in a field.
@@ -37,7 +34,7 @@ impl Numbers {
 /// Returns one of `cubins` with the damage of number `index`; every second one is wrapped in a fat binary for an
 /// architecture such as 90.
 pub(crate) fn damaged(cubins: &[Vec<u8>], architecture: u32, index: u64) -> Vec<u8> {
-    let mut numbers = Numbers(index);
+    let mut numbers = Numbers(fastrand::Rng::with_seed(index));
     let mut image = cubins[numbers.below(cubins.len())].clone();
     match index % 8 {
         0..4 => damage_symbol(&mut image, &mut numbers),

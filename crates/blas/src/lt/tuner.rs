@@ -226,14 +226,11 @@ const NUMBERS: usize = (8 << 20) - 1;
 /// Returns random numbers of moderate size in each type: without the highest bit of the exponent. Products of equal numbers draw less
 /// power than those of real data, so that the device runs them at a higher clock.
 fn numbers(bytes: usize) -> Vec<u8> {
-    let mut state = 0x2545_F491_4F6C_DD1D_u64;
-    let random = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_ne_bytes()
-    });
-    random.flatten().take(bytes).map(|byte| byte & 0xbf).collect()
+    let mut numbers = vec![0; bytes];
+    // Each run measures the same products.
+    fastrand::Rng::with_seed(0).fill(&mut numbers);
+    numbers.iter_mut().for_each(|byte| *byte &= 0xbf);
+    numbers
 }
 
 /// Allocates memory, and fills it with repetitions of these numbers.

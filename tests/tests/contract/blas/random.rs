@@ -6,31 +6,25 @@ use curium_blas::{
 };
 use curium_driver::Stream;
 use curium_memory::DeviceBuffer;
+use fastrand::Rng;
 
 use super::reference::{Host, Number};
 
 /// A source of random numbers that a seed repeats.
-pub(super) struct Random(u64);
+pub(super) struct Random(Rng);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
+        Self(Rng::with_seed(seed))
     }
 
     /// Returns a number below `end`.
     pub(super) fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 11) as usize % end
+        self.0.usize(..end)
     }
 
     pub(super) fn flip(&mut self) -> bool {
-        self.below(2) == 1
+        self.0.bool()
     }
 
     /// Returns a number that the type represents, with parts between -1 and 1.

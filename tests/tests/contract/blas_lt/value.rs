@@ -47,22 +47,19 @@ values! {
 }
 
 /// A source of random numbers that a seed repeats.
-pub(super) struct Random(u64);
+pub(super) struct Random(fastrand::Rng);
 
 impl Random {
     pub(super) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Self(fastrand::Rng::with_seed(seed))
     }
 
     pub(super) fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % end
+        self.0.usize(..end)
     }
 
     pub(super) fn flip(&mut self) -> bool {
-        self.below(2) == 1
+        self.0.bool()
     }
 
     /// Returns a number that the type represents: between -2 and 2, and integer for integers.

@@ -5,19 +5,17 @@ use curium_driver::Stream;
 use curium_fft::{Complex, Complex64, Embedding, Plan, Real, Shape};
 use curium_memory::DeviceBuffer;
 use curium_tests::on_driver;
+use fastrand::Rng;
 
 use super::plan;
 use super::reference::{half, transform};
 
 /// A source of random numbers that a seed repeats.
-struct Random(u64);
+struct Random(Rng);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % end
+        self.0.usize(..end)
     }
 
     /// Returns a number between -1 and 1 that every type represents.
@@ -263,7 +261,7 @@ impl<const RANK: usize> Case<'_, RANK> {
 }
 
 fn cases<const RANK: usize, R: Tested>(stream: &Stream, seed: u64, largest: usize, count: usize) {
-    let random = &mut Random(seed);
+    let random = &mut Random(Rng::with_seed(seed));
     for _ in 0..count {
         let lengths = [(); RANK].map(|()| 1 + random.below(largest));
         let batches = 1 + random.below(3);
@@ -295,7 +293,7 @@ fn transforms_of_f64_agree_with_the_definition() {
 fn transforms_of_f16_agree_with_the_definition() {
     on_driver(|test| {
         let stream = test.stream();
-        let random = &mut Random(7);
+        let random = &mut Random(Rng::with_seed(7));
         for lengths in [[8, 4], [16, 2], [4, 32]] {
             let mut case = Case { random, stream: &stream, lengths, batches: 2 };
             // cuFFT has no strides for real numbers of 16 bits.

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use fastrand::Rng;
+
 use super::super::memory::tests::Arena;
 use super::super::{DeviceModel, Launch, Schedule, lower, run};
 use super::{BASE, Host};
@@ -55,18 +57,6 @@ const TOKENS: [&str; 40] = [
     ".sync",
     "_",
 ];
-
-/// A small deterministic generator (an xorshift), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).expect("below the bound")
-    }
-}
 
 /// Splits a text into words, numbers and signs.
 fn tokens(text: &str) -> Vec<&str> {
@@ -129,16 +119,16 @@ fn try_program(text: &str) -> bool {
 
 #[test]
 fn programs_with_exchanged_tokens_do_not_panic() {
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut random = Rng::with_seed(0);
     let mut loaded = 0;
     for round in 0..1500 {
         let source = SOURCES[round % SOURCES.len()];
         let header = if source.contains(".version") { "" } else { ".version 8.8\n.target sm_100\n.address_size 64\n" };
         let mut tokens = tokens(source);
-        for _ in 0..=random.below(3) {
-            let place = random.below(tokens.len());
-            let other = tokens[random.below(tokens.len())];
-            tokens[place] = if random.below(2) == 0 { TOKENS[random.below(TOKENS.len())] } else { other };
+        for _ in 0..=random.usize(..3) {
+            let place = random.usize(..tokens.len());
+            let other = tokens[random.usize(..tokens.len())];
+            tokens[place] = if random.usize(..2) == 0 { TOKENS[random.usize(..TOKENS.len())] } else { other };
         }
         loaded += usize::from(try_program(&format!("{header}{}", tokens.concat())));
     }

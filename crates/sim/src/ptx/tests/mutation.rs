@@ -2,20 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 use super::KERNELS;
 use crate::ptx::parse;
-
-/// A small deterministic generator (an xorshift), so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).expect("below the bound")
-    }
-}
 
 /// The sample is parsed in a fraction of this time; the rest is for slow machines.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -45,12 +35,12 @@ fn truncated_texts_do_not_panic() {
 
 #[test]
 fn texts_with_flipped_bytes_do_not_panic() {
-    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut random = Rng::with_seed(0);
     for _ in 0..4000 {
         let mut bytes = KERNELS.as_bytes().to_vec();
-        for _ in 0..=random.below(4) {
-            let place = random.below(bytes.len());
-            bytes[place] ^= 1 << random.below(8);
+        for _ in 0..=random.usize(..4) {
+            let place = random.usize(..bytes.len());
+            bytes[place] ^= 1 << random.usize(..8);
         }
         try_parse(&String::from_utf8_lossy(&bytes));
     }
@@ -58,12 +48,12 @@ fn texts_with_flipped_bytes_do_not_panic() {
 
 #[test]
 fn texts_with_moved_parts_do_not_panic() {
-    let mut random = Random(42);
+    let mut random = Rng::with_seed(42);
     for _ in 0..2000 {
         let mut bytes = KERNELS.as_bytes().to_vec();
-        let from = random.below(bytes.len() - 30);
-        let piece: Vec<u8> = bytes[from..from + random.below(30)].to_vec();
-        let to = random.below(bytes.len());
+        let from = random.usize(..bytes.len() - 30);
+        let piece: Vec<u8> = bytes[from..from + random.usize(..30)].to_vec();
+        let to = random.usize(..bytes.len());
         bytes.splice(to..to, piece);
         try_parse(&String::from_utf8_lossy(&bytes));
     }
