@@ -10,7 +10,8 @@ use super::role::{ByRole, Role};
 use super::{Algorithm, BlasLt, Matmul, MatmulPlan, Operands, PlanOptions};
 use crate::error::Result;
 
-/// Creates plans with the fastest of several algorithms, each measured on the device.
+/// Creates plans with the fastest of several algorithms, each measured on the device. If none is faster than the library's first choice by
+/// more than 1 %, that one is kept.
 ///
 /// With a [`DiskCache`], a product is measured once for each version of the library and each type of device; later runs of any program read
 /// the algorithm from the cache. Without one, each call measures.
@@ -43,7 +44,7 @@ pub struct Tuner {
     repetitions: usize,
 }
 
-/// A plan with the fastest algorithm.
+/// A plan with the selected algorithm.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TunedPlan {
@@ -100,7 +101,7 @@ impl Tuner {
         self
     }
 
-    /// Sets the number of measurements of each algorithm.
+    /// Sets the number of measurements of each algorithm. Each lasts at least a millisecond, within which short products run several times.
     #[must_use]
     pub const fn with_repetitions(mut self, count: usize) -> Self {
         self.repetitions = count;
@@ -123,11 +124,11 @@ impl Tuner {
         }
         let mut plans = MatmulPlan::candidates(lt, matmul, self.options, self.candidates)?;
         let measurements = if plans.len() < 2 { Vec::new() } else { self.measure(stream, *matmul, &mut plans)? };
-        let fastest = (0..measurements.len()).min_by_key(|index| measurements[*index].time).unwrap_or(0);
+        let times: Vec<_> = measurements.iter().map(|measurement| measurement.time).collect();
         if plans.is_empty() {
             return Err(no_algorithm(OPERATION, lt, matmul, self.options));
         }
-        let plan = plans.swap_remove(fastest);
+        let plan = plans.swap_remove(selected(&times));
         if let Some(cache) = &self.cache {
             // The plan is valid even if the cache has no room for it.
             let _ = cache.put(&key, &plan.to_bytes());
@@ -159,34 +160,59 @@ impl Tuner {
         (plan.matmul() == matmul).then_some(plan)
     }
 
+    /// Measures the plans in turns, so that a change of the clock affects all of them.
     fn measure(&self, stream: &Stream, matmul: Matmul, plans: &mut [MatmulPlan]) -> Result<Vec<Measurement>> {
         let mut memory = Scratch::new(stream, matmul, plans)?;
-        let mut measurements = Vec::with_capacity(plans.len());
-        for plan in plans {
-            let Some(&algorithm) = plan.algorithm() else { continue };
+        let mut shortest = MEASURED;
+        for plan in &mut *plans {
             // The first run loads the kernel.
             plan.execute(stream, memory.operands())?;
-            let time = self.time(stream, plan, &mut memory)?;
-            measurements.push(Measurement { algorithm, time });
+            shortest = shortest.min(time(stream, plan, &mut memory, 1)?);
         }
-        Ok(measurements)
-    }
-
-    /// Returns the median time of a plan.
-    fn time(&self, stream: &Stream, plan: &mut MatmulPlan, memory: &mut Scratch) -> Result<Duration> {
-        let mut times = Vec::with_capacity(self.repetitions.max(1));
-        let event = || Event::new(stream.context(), EventFlags::empty());
-        let (begin, end) = (event()?, event()?);
+        let runs = MEASURED.as_nanos().div_ceil(shortest.as_nanos().max(1)).clamp(1, u128::from(MOST_RUNS)) as u32;
+        let mut times = vec![Vec::with_capacity(self.repetitions.max(1)); plans.len()];
         for _ in 0..self.repetitions.max(1) {
-            begin.record(stream)?;
-            plan.execute(stream, memory.operands())?;
-            end.record(stream)?;
-            end.synchronize()?;
-            times.push(end.elapsed_since(&begin)?);
+            for (plan, times) in plans.iter_mut().zip(&mut times) {
+                times.push(time(stream, plan, &mut memory, runs)?);
+            }
         }
-        times.sort_unstable();
-        Ok(times[times.len() / 2])
+        let measured = plans.iter().zip(&mut times);
+        Ok(measured
+            .filter_map(|(plan, times)| Some(Measurement { algorithm: *plan.algorithm()?, time: median(times) }))
+            .collect())
     }
+}
+
+/// The least duration of a measurement, within which short products run several times: the clock is then the one that the products sustain.
+const MEASURED: Duration = Duration::from_millis(1);
+
+/// The maximum number of runs in a measurement.
+const MOST_RUNS: u32 = 100;
+
+/// The first algorithm is kept unless another takes less than this percentage of its time.
+const GAIN: u128 = 99;
+
+/// Returns the mean time of `runs` products in succession.
+fn time(stream: &Stream, plan: &mut MatmulPlan, memory: &mut Scratch, runs: u32) -> Result<Duration> {
+    let event = || Event::new(stream.context(), EventFlags::empty());
+    let (begin, end) = (event()?, event()?);
+    begin.record(stream)?;
+    (0..runs).try_for_each(|_| plan.execute(stream, memory.operands()))?;
+    end.record(stream)?;
+    end.synchronize()?;
+    Ok(end.elapsed_since(&begin)? / runs)
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// Returns the index of the selected algorithm: the first one, unless another is faster by more than the error of a measurement.
+fn selected(times: &[Duration]) -> usize {
+    let fastest = (0..times.len()).min_by_key(|index| times[*index]).unwrap_or(0);
+    let nanoseconds = |index: usize| times.get(index).map_or(0, Duration::as_nanos);
+    if nanoseconds(fastest) * 100 < nanoseconds(0) * GAIN { fastest } else { 0 }
 }
 
 /// Memory for the operands of a product.
@@ -241,4 +267,23 @@ fn repeated(stream: &Stream, numbers: &DeviceBuffer<u8>, bytes: usize) -> Result
         memory.slice_mut(start..start + len)?.copy_from_device(&numbers.slice(..len)?)?;
     }
     Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_algorithm_is_kept_unless_another_is_faster_by_more_than_one_percent() {
+        let measured = |times: &[u64]| selected(&times.iter().copied().map(Duration::from_micros).collect::<Vec<_>>());
+        assert_eq!(measured(&[]), 0);
+        assert_eq!(measured(&[1000, 995, 990]), 0);
+        assert_eq!(measured(&[1000, 995, 989]), 2);
+        assert_eq!(measured(&[1000, 1200, 800, 900]), 2);
+    }
+
+    #[test]
+    fn median_of_unsorted_times_is_the_middle_one() {
+        assert_eq!(median(&mut [5, 1, 9, 3, 7].map(Duration::from_secs)), Duration::from_secs(5));
+    }
 }

@@ -31,7 +31,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn tuner_takes_the_fastest_of_its_measurements_and_the_cache_repeats_it() {
+fn tuner_selects_by_its_measurements_and_the_cache_repeats_it() {
     on_driver(|test| {
         let (lt, stream, folder) = (lt(test), test.stream(), Folder::new("fastest"));
         let square = rows::<f32>(96, 96);
@@ -40,7 +40,9 @@ fn tuner_takes_the_fastest_of_its_measurements_and_the_cache_repeats_it() {
         let tuned = tuner.plan(&lt, &stream, &matmul).expect("there are algorithms");
         assert!(tuned.measurements.len() > 1, "{:?}", tuned.measurements);
         let fastest = tuned.measurements.iter().min_by_key(|measurement| measurement.time).expect("there is one");
-        assert_eq!(tuned.plan.algorithm(), Some(&fastest.algorithm));
+        let first = tuned.measurements[0];
+        let selected = if fastest.time.as_nanos() * 100 < first.time.as_nanos() * 99 { fastest } else { &first };
+        assert_eq!(tuned.plan.algorithm(), Some(&selected.algorithm));
         let again = tuner.plan(&lt, &stream, &matmul).expect("the cache has it");
         assert_eq!((again.plan.algorithm(), again.measurements.len()), (tuned.plan.algorithm(), 0));
         // Other products, and other limits, are measured for themselves.
