@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::ffi::{c_int, c_void};
 
-use curium_driver::Stream;
+use curium_driver::sys::CUresult;
+use curium_driver::{GraphExec, Stream};
 use curium_nccl::sys::{Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use curium_nccl::{Communicator, Nccl};
 
@@ -67,7 +68,9 @@ impl Call {
         let (element, sum) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);
         Some(match self.kind {
             // SAFETY: as the caller guarantees.
-            Kind::AllReduce => unsafe { api.ncclAllReduce?(target, target, to, element, sum, communicator, stream) },
+            Kind::AllReduce | Kind::Replay => unsafe {
+                api.ncclAllReduce?(target, target, to, element, sum, communicator, stream)
+            },
             // SAFETY: as above.
             Kind::Reduce => unsafe { api.ncclReduce?(source, target, to, element, sum, root, communicator, stream) },
             // SAFETY: as above.
@@ -114,5 +117,15 @@ impl Call {
     /// Returns the number of elements for each rank.
     fn part(&self, count: usize) -> usize {
         count / usize::try_from(self.place.1).unwrap_or(1)
+    }
+}
+
+/// Launches a graph. Its memory is used on this stream only.
+pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result<(), Box<dyn Error>> {
+    let launch = stream.driver().api().cuGraphLaunch.ok_or("the driver has no cuGraphLaunch")?;
+    // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
+    match unsafe { launch(graph.as_raw(), stream.as_raw()) } {
+        CUresult::CUDA_SUCCESS => Ok(()),
+        code => Err(format!("{code:?}").into()),
     }
 }

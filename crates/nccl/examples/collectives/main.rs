@@ -3,18 +3,19 @@
 //! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The arguments are the operations to measure, without
 //! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
 //!
-//! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group. In
-//! each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
+//! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group;
+//! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them. In each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
 //! measurement. The median of the ratios is printed with its standard error, which is derived from the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 mod c;
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use curium_driver::{Driver, Stream};
+use curium_driver::{Driver, Graph, Stream};
 use curium_memory::DeviceBuffer;
 use curium_nccl::{
     Communicator, CommunicatorOptions, Exchange as _, Nccl, Operation, Reduction, Rendezvous, Result as NcclResult,
@@ -41,9 +42,14 @@ enum Kind {
     Gather,
     Scatter,
     SendReceive,
+    Replay,
 }
 
-const KINDS: [(Kind, &str); 9] = [
+/// The number of all-reduces in the graph of [`Kind::Replay`], and the power of two of their largest size: the host is idle beyond it.
+const REPLAYED: usize = 10;
+const MAX_REPLAYED: u32 = 28;
+
+const KINDS: [(Kind, &str); 10] = [
     (Kind::AllReduce, "all_reduce"),
     (Kind::Reduce, "reduce"),
     (Kind::Broadcast, "broadcast"),
@@ -53,6 +59,7 @@ const KINDS: [(Kind, &str); 9] = [
     (Kind::Gather, "gather"),
     (Kind::Scatter, "scatter"),
     (Kind::SendReceive, "send_receive"),
+    (Kind::Replay, "replay"),
 ];
 
 /// What the arguments select.
@@ -100,10 +107,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     rank.warm_up()?;
     for (kind, name) in kinds {
+        let largest = if kind == Kind::Replay { largest.min(MAX_REPLAYED) } else { largest };
         for power in (10..=largest).step_by(2) {
             let rounds = rank.measure(kind, 1 << power)?;
             if is_first {
-                print(name, 1 << power, &rounds);
+                let operations = if kind == Kind::Replay { REPLAYED as u64 } else { 1 };
+                print(name, (1 << power, operations), &rounds);
             }
         }
     }
@@ -131,11 +140,11 @@ impl Selection {
     }
 }
 
-fn print(name: &str, bytes: u64, rounds: &[[Times; 2]]) {
+fn print(name: &str, (bytes, operations): (u64, u64), rounds: &[[Times; 2]]) {
     let of = |way: usize, field: fn(&Times) -> f64| median(rounds.iter().map(|round| field(&round[way])));
     let host = ratio(rounds.iter().map(|[curium, c]| curium.host / c.host));
     let bandwidth = ratio(rounds.iter().map(|[curium, c]| c.total / curium.total));
-    let rate = |way| bytes as f64 / of(way, |times| times.total) / 1e9;
+    let rate = |way| (bytes * operations) as f64 / of(way, |times| times.total) / 1e9;
     let (ours, theirs) = (of(0, |times| times.host) * 1e9, of(1, |times| times.host) * 1e9);
     let (our_rate, their_rate) = (rate(0), rate(1));
     println!("{name:14} {bytes:10} | {ours:16.0} {theirs:6.0} {host} | {our_rate:14.3} {their_rate:8.3} {bandwidth}");
@@ -161,22 +170,39 @@ impl Rank {
 
     /// Returns the times of Curium and of the C function in each round.
     fn measure(&mut self, kind: Kind, bytes: usize) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
+        let mut operands = Operands::new(kind, &self.stream, bytes, self.communicator.size())?;
+        if kind == Kind::Replay {
+            let graph = Graph::capture(self.stream.context(), |scope| {
+                let Operands { target, .. } = &mut operands;
+                (0..REPLAYED).try_for_each(|_| self.communicator.all_reduce_in_place(scope, target, Reduction::Sum))
+            })?;
+            let replay = RefCell::new(graph.instantiate()?);
+            let curium = |rank: &mut Self| Ok(replay.borrow_mut().launch(&rank.stream)?);
+            return self.in_turns(bytes * REPLAYED, curium, |rank| c::launch(&replay.borrow(), &rank.stream));
+        }
+        let place = (self.communicator.rank(), self.communicator.size());
+        let call = c::Call::new(kind, &mut self.communicator, &self.stream, &operands, ROOT)?;
+        self.in_turns(bytes, |rank| Ok(enqueue(kind, rank, &mut operands, place)?), |_| call.enqueue())
+    }
+
+    /// Measures calls that transfer this many bytes, in both forms.
+    fn in_turns(
+        &mut self,
+        bytes: usize,
+        mut curium: impl FnMut(&mut Self) -> Result<(), Box<dyn Error>>,
+        c: impl Fn(&mut Self) -> Result<(), Box<dyn Error>>,
+    ) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
         let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(5, 200);
         // Small operations are short and their times vary; large ones are long and steady.
         let rounds = if bytes <= 1 << 22 { 161 } else { 21 };
-        let mut operands = Operands::new(kind, &self.stream, bytes, self.communicator.size())?;
-        let place = (self.communicator.rank(), self.communicator.size());
-        let call = c::Call::new(kind, &mut self.communicator, &self.stream, &operands, ROOT)?;
         let mut measured = Vec::new();
         for round in 0..FIRST_ROUNDS + rounds {
-            let mut curium = |rank: &mut Self| rank.timed(calls, |rank| Ok(enqueue(kind, rank, &mut operands, place)?));
-            let c = |rank: &mut Self| rank.timed(calls, |_| call.enqueue());
             let times = if round % 2 == 0 {
-                let first = curium(self)?;
-                [first, c(self)?]
+                let first = self.timed(calls, &mut curium)?;
+                [first, self.timed(calls, &c)?]
             } else {
-                let first = c(self)?;
-                [curium(self)?, first]
+                let first = self.timed(calls, &c)?;
+                [self.timed(calls, &mut curium)?, first]
             };
             measured.push(times);
         }
@@ -220,7 +246,7 @@ fn enqueue(kind: Kind, rank: &mut Rank, operands: &mut Operands, place: (usize, 
     let Operands { source, target } = operands;
     let is_root = place.0 == ROOT;
     let operation = match kind {
-        Kind::AllReduce => Operation::all_reduce_in_place(target, Reduction::Sum),
+        Kind::AllReduce | Kind::Replay => Operation::all_reduce_in_place(target, Reduction::Sum),
         Kind::Reduce if is_root => Operation::reduce_into(source, target, Reduction::Sum),
         Kind::Reduce => Operation::reduce(source, ROOT, Reduction::Sum),
         Kind::Broadcast if is_root => Operation::broadcast_from(target),
