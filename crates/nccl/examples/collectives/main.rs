@@ -4,7 +4,9 @@
 //! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
 //!
 //! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group;
-//! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them. In each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
+//! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them.
+//!
+//! In each round, both forms are measured one after the other, in alternating order, and their ratio is taken. The ranks meet before each
 //! measurement. The median of the ratios is printed with its standard error, which is derived from the quartiles.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
