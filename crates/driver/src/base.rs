@@ -20,3 +20,4 @@ pub(crate) mod release;
 pub(crate) mod shared_handle;
 #[cfg(test)]
 pub(crate) mod stub_api;
+pub(crate) mod wait;

@@ -20,6 +20,7 @@ pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 
 use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::exclusive::Exclusive;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
@@ -53,6 +54,8 @@ struct Shared {
     context: Context,
     /// The capture scope of the last record; 0 outside a capture.
     scope: AtomicU64,
+    /// Held while the scope changes.
+    recording: Exclusive<()>,
 }
 
 bitflags! {
@@ -164,9 +167,8 @@ impl Event {
         self.driver().expect_same(stream.driver(), "Event::record")?;
         stream.expect_captured("Event::record", PASS_THE_SCOPE)?;
         let guard = AccessGuard::new(stream)?;
-        self.record_unguarded(stream).map_err(|error| self.explain_record(error, stream))?;
-        self.recorded_in(&guard);
-        Ok(())
+        let recorded = self.record_in("Event::record", &guard, || self.record_unguarded(stream));
+        recorded.map_err(|error| self.explain_record(error, stream))
     }
 
     /// Records an internal event, whose handle no other code waits on, on a stream of this driver whose capture cannot
@@ -196,13 +198,11 @@ impl Event {
             scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
         }
         // SAFETY: the event and the stream are live and belong to this driver.
+        let record =
+            || unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) };
         let recorded =
-            unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) };
-        recorded.map_err(|error| self.explain_record(error, stream))?;
-        if keeping.is_none() {
-            self.recorded_in(&guard);
-        }
-        Ok(())
+            if keeping.is_none() { self.record_in("Event::record_with_flags", &guard, record) } else { record() };
+        recorded.map_err(|error| self.explain_record(error, stream))
     }
 
     /// Returns `true` if the most recent record has completed. Does not wait.
@@ -303,7 +303,12 @@ impl Event {
     }
 
     fn owning(context: &Context, raw: CUevent) -> Self {
-        let shared = Shared { raw: Handle::new(raw), context: context.clone(), scope: AtomicU64::new(0) };
+        let shared = Shared {
+            raw: Handle::new(raw),
+            context: context.clone(),
+            scope: AtomicU64::new(0),
+            recording: Exclusive::new(()),
+        };
         Self { shared: Arc::new(shared) }
     }
 

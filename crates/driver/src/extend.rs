@@ -20,7 +20,9 @@
 //!    [`Stream::refuse_capture`](crate::Stream::refuse_capture) with [`NOT_WHILE_CAPTURING`]. A wait on the host calls [`refuse_wait`].
 //! 2. A `Drop` that calls the driver does so within [`release`] or [`dropping`]. Rule 1 does not hold there: work that they
 //!    enqueue is in no graph that this thread captures.
-//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`].
+//! 3. Memory is freed only after a successful wait for the work that uses it. Otherwise it is passed to [`leak`]. Memory that
+//!    is borrowed cannot be leaked: the wait is [`until_done`], and another call that ends its use is repeated with
+//!    [`retry_or_abort`].
 //! 4. User code, such as a callback, runs within [`contain`], and never while a lock is held, except for an
 //!    [`Exclusive`].
 
@@ -29,5 +31,6 @@ pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capt
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;
 pub use crate::base::release::{contain, dropping, is_exiting, release, report};
+pub use crate::base::wait::{retry_or_abort, until_done};
 pub use crate::completion::drop_on_completion;
 pub use crate::stream::WeakStream;

@@ -298,6 +298,14 @@ impl Accesses {
         self.lease.get().map_or_else(|| Ok(HostAccess::of_owner(is_write)), |lease| lease.view(operation, is_write))
     }
 
+    /// Ends a view that was [left open](HostAccess::leave_open).
+    #[inline]
+    pub fn end_view_to_write(&self) {
+        if let Some(lease) = self.lease.get() {
+            lease.end_view(true);
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn order_free(&self, stream: &Stream) -> Result<()> {

@@ -253,20 +253,6 @@ impl Uses {
         &self.stream
     }
 
-    /// Calls `enqueue` to enqueue a read on `stream`.
-    pub(crate) fn read(
-        &self,
-        operation: &'static str,
-        stream: &Stream,
-        enqueue: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
-        let mut guard = AccessGuard::new(stream)?;
-        self.before_read(operation, &mut guard)?;
-        enqueue()?;
-        self.after_read(&mut guard);
-        Ok(())
-    }
-
     /// Calls `enqueue` to enqueue a write on `stream`.
     pub(crate) fn write(
         &self,

@@ -25,9 +25,9 @@ pub struct HostView<'a, T> {
 #[must_use = "graphs that use the memory cannot be launched until the view is dropped"]
 pub struct HostViewMut<'a, T> {
     elements: &'a mut [T],
-    /// Dropped before the access: graphs can be launched once the memory is attached to all streams again.
+    _access: Option<HostAccess>,
+    /// The attachment, whose end is that of the access.
     _attachment: Option<HostAttachment<'a>>,
-    _access: HostAccess,
 }
 
 impl<'a, T> HostView<'a, T> {
@@ -40,12 +40,12 @@ impl<'a, T> HostView<'a, T> {
 impl<'a, T> HostViewMut<'a, T> {
     /// Creates a view. The caller acquired `access` first and then waited for all accesses.
     pub(crate) fn new(elements: &'a mut [T], access: HostAccess) -> Self {
-        Self::attached(elements, access, None)
+        Self { elements, _access: Some(access), _attachment: None }
     }
 
     /// Creates a view of memory that is attached to the host for as long as the view exists.
-    pub(crate) fn attached(elements: &'a mut [T], access: HostAccess, attachment: Option<HostAttachment<'a>>) -> Self {
-        Self { elements, _attachment: attachment, _access: access }
+    pub(crate) fn attached(elements: &'a mut [T], attachment: HostAttachment<'a>) -> Self {
+        Self { elements, _access: None, _attachment: Some(attachment) }
     }
 }
 

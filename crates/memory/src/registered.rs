@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use curium_driver::extend::release;
+use curium_driver::extend::{release, retry_or_abort, with_relaxed_capture_mode_if_possible};
 use curium_driver::sys::{CUdeviceptr, CUresult};
 use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 
@@ -14,6 +14,10 @@ use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, sys};
 /// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes tens of microseconds per
 /// megabyte, so it pays off for memory that is copied repeatedly. Whole pages are pinned; other data on the same pages
 /// remains usable.
+///
+/// If the driver refuses to unpin the memory at the end, the attempt is repeated for ten seconds, or for the time that
+/// `CURIUM_ABORT_AFTER` sets, and then the process aborts, as for [copies](crate::copy): other memory at the address would
+/// be taken for the pinned pages.
 ///
 /// ```
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
@@ -83,7 +87,8 @@ impl<T> Registered<'_, T> {
     ///
     /// # Errors
     ///
-    /// As for [`Registered::new`]; `operation` does not run in that case.
+    /// As for [`Registered::new`]; `operation` does not run in that case. The error of earlier asynchronous work,
+    /// with which the driver refused to unpin the memory; the result of `operation` is then dropped.
     #[doc(alias = "cuMemHostRegister")]
     pub fn scope<R>(
         context: &Context,
@@ -91,10 +96,11 @@ impl<T> Registered<'_, T> {
         flags: RegisterFlags,
         operation: impl FnOnce(&mut [T]) -> R,
     ) -> Result<R> {
-        // SAFETY: the value is dropped before this function returns or unwinds.
+        // SAFETY: the value is closed before this function returns, or dropped if it unwinds.
         let mut registered =
             unsafe { Registered::new(context, elements, flags) }.map_err(|error| error.during(SCOPE))?;
-        Ok(operation(&mut registered))
+        let result = operation(&mut registered);
+        registered.registration.end_or_abort().map_err(|error| error.during(SCOPE)).map(|()| result)
     }
 }
 
@@ -158,17 +164,18 @@ impl<T> RegisteredRef<'_, T> {
     ///
     /// # Errors
     ///
-    /// As for [`RegisteredRef::new`]; `operation` does not run in that case.
+    /// As for [`RegisteredRef::new`], and as for [`Registered::scope`].
     pub fn scope<R>(
         context: &Context,
         elements: &[T],
         flags: RegisterFlags,
         operation: impl FnOnce(&[T]) -> R,
     ) -> Result<R> {
-        // SAFETY: the value is dropped before this function returns or unwinds.
+        // SAFETY: the value is closed before this function returns, or dropped if it unwinds.
         let registered = unsafe { RegisteredRef::new(context, elements, flags) };
-        let registered = registered.map_err(|error| error.during(SCOPE_OF_REF))?;
-        Ok(operation(&registered))
+        let mut registered = registered.map_err(|error| error.during(SCOPE_OF_REF))?;
+        let result = operation(&registered);
+        registered.registration.end_or_abort().map_err(|error| error.during(SCOPE_OF_REF)).map(|()| result)
     }
 }
 
@@ -222,6 +229,14 @@ impl Registration {
         Ok(Self { context: context.clone(), address: start.expose_provenance(), _memory: PhantomData })
     }
 
+    /// Unpins memory whose owner may free it next. Captures on other threads neither prevent this nor are invalidated by it.
+    fn end_or_abort(&mut self) -> Result<()> {
+        let driver = self.context.driver().clone();
+        with_relaxed_capture_mode_if_possible(&driver, || self.end()).inspect_err(|error| {
+            retry_or_abort(&driver, error, "registered memory cannot be unregistered", || self.end());
+        })
+    }
+
     fn end(&mut self) -> Result<()> {
         if self.address == 0 {
             return Ok(());
@@ -232,9 +247,11 @@ impl Registration {
             // registration is not used after this call. The context is current.
             unsafe { call!(driver, cuMemHostUnregister(start)) }
         });
-        result.map_err(explain)?;
-        self.address = 0;
-        Ok(())
+        let is_unknown = |error: &Error| error.code() == Some(CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+        if result.as_ref().err().is_none_or(is_unknown) {
+            self.address = 0;
+        }
+        result.map_err(explain)
     }
 }
 
@@ -274,7 +291,9 @@ impl<T: fmt::Debug> fmt::Debug for RegisteredRef<'_, T> {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        release(|| self.end());
+        if self.address != 0 {
+            release(|| self.end_or_abort());
+        }
     }
 }
 

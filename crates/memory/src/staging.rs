@@ -237,7 +237,7 @@ impl Staged {
         if bytes < staging.threshold.load(Ordering::Relaxed) {
             return None;
         }
-        // Within another access, the threads could wait for a launch that waits for that access. Within another staged
+        // Within another access or a launch, the threads could wait for a launch that waits for it. Within another staged
         // copy, they could wait for a tile that this thread has claimed.
         if is_nested() || IS_STAGING.get() {
             return None;

@@ -225,6 +225,7 @@ impl Tracked {
         // used the memory since the view.
         stream.drain()?;
         self.reached.store(0, Ordering::Release);
+        self.accesses.end_view_to_write();
         Ok(())
     }
 

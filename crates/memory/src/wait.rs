@@ -1,21 +1,13 @@
 //! Waits for work before its memory is released.
 
-use std::ffi::OsStr;
-use std::io::{self, Write as _};
 use std::mem::ManuallyDrop;
-use std::thread;
-use std::time::{Duration, Instant};
 
-use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+pub(crate) use curium_driver::extend::until_done;
+use curium_driver::extend::{dropping, leak, report, with_relaxed_capture_mode_if_possible};
 use curium_driver::{Context, Driver, Error, Event, LeakedMemory, Result, Stream};
 
 /// The number of retries before memory is leaked: the first error may come from earlier work.
 const RETRIES: u32 = 2;
-/// The time for which a failed wait is retried, and the interval between two attempts.
-const PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(10);
-/// The environment variable that replaces [`PATIENCE`]: a number of seconds, or `never`.
-const ABORT_AFTER: &str = "CURIUM_ABORT_AFTER";
 
 /// Waits until all work on `stream` has completed. If this fails, the memory that the work accesses must be leaked.
 ///
@@ -81,68 +73,4 @@ pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, mut wait: i
 fn repeated(wait: impl Fn() -> Result<()>) -> Result<()> {
     let again = |result: Result<()>, _| result.or_else(|_: Error| wait());
     (0..RETRIES).fold(wait(), again)
-}
-
-/// Waits until all work on `stream` has completed. Afterwards the device no longer accesses memory that the work
-/// borrowed.
-///
-/// Retries a failed wait for ten seconds, or for the time that `CURIUM_ABORT_AFTER` sets. If no attempt succeeds,
-/// writes the reason to standard error and aborts the process: the caller would reuse memory that the device may still
-/// write, and leaking it is not possible. See the documentation of [`copy`](crate::copy).
-///
-/// # Errors
-///
-/// The error of earlier asynchronous work, or of the wait.
-pub(crate) fn until_done(stream: &Stream) -> Result<()> {
-    stream.synchronize().inspect_err(|error| wait_or_abort(stream, error))
-}
-
-#[cold]
-fn wait_or_abort(stream: &Stream, error: &Error) {
-    let (begin, patience) = (Instant::now(), patience(std::env::var_os(ABORT_AFTER).as_deref()));
-    while !is_done(stream) {
-        if patience.is_some_and(|patience| begin.elapsed() >= patience) {
-            report(error);
-            // Standard error reaches programs without a `tracing` subscriber. A failure to write is ignored.
-            let _ = writeln!(
-                io::stderr(),
-                "curium: memory that the device may still use cannot be waited for, and the process aborts \
-                 ({ABORT_AFTER}=SECONDS or {ABORT_AFTER}=never changes when): {error}"
-            );
-            std::process::abort();
-        }
-        thread::sleep(PAUSE);
-    }
-}
-
-/// Returns the time limit from the value of the variable; `None` means no limit.
-fn patience(value: Option<&OsStr>) -> Option<Duration> {
-    let Some(value) = value.and_then(OsStr::to_str) else { return Some(PATIENCE) };
-    match value.parse() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) if value == "never" => None,
-        Err(_) => Some(PATIENCE),
-    }
-}
-
-/// Waits in the relaxed capture mode, so that captures on other threads do not interfere. Returns `true` if the work
-/// has completed.
-fn is_done(stream: &Stream) -> bool {
-    match with_relaxed_capture_mode(stream.driver(), || stream.synchronize()) {
-        Ok(()) => true,
-        // A lost context runs no work.
-        Err(error) => error.is_sticky(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patience_is_a_number_of_seconds_or_without_end() {
-        let of = |value: &str| patience(Some(OsStr::new(value)));
-        assert_eq!((of("0"), of("3"), of("never")), (Some(Duration::ZERO), Some(Duration::from_secs(3)), None));
-        assert_eq!((of("soon"), patience(None)), (Some(PATIENCE), Some(PATIENCE)));
-    }
 }

@@ -1,11 +1,12 @@
 //! [`Event`]: recording, timing and destruction.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use curium_driver::{Event, EventFlags, Function, IpcEventHandle, RecordFlags, Result};
+use curium_driver::{Error, Event, EventFlags, Function, Graph, IpcEventHandle, RecordFlags, Result, observe_calls};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
+use curium_tests::{During, Gate, TestDriver, on_driver, on_simulator, stream_work};
 
 fn event(test: &TestDriver, flags: EventFlags) -> Event {
     Event::new(&test.context(), flags).expect("an event can be created")
@@ -287,4 +288,48 @@ pub(crate) mod operations {
     fn shared_event(fixture: &Fixture) -> Result<Event> {
         Event::new(&fixture.context, EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING)
     }
+}
+
+#[test]
+fn event_that_is_being_recorded_in_a_capture_is_not_waited_for_outside() {
+    on_driver(|test| {
+        let (event, outside) = (Arc::new(event(test, EventFlags::empty())), test.stream());
+        let refused = Arc::new(Mutex::new(None));
+        let action = {
+            let used = Mutex::new(Some((Arc::clone(&event), outside.clone())));
+            let refused = Arc::clone(&refused);
+            move || {
+                let used = used.lock().expect("no thread panics").take();
+                let waited = used.map(|(event, outside)| outside.wait_event(&event));
+                *refused.lock().expect("no thread panics") = waited;
+            }
+        };
+        let graph = Graph::capture(&test.context(), |scope| {
+            let guard = observe_calls(During::end_of(Function::cuEventRecord, action));
+            event.record(scope)?;
+            drop(guard);
+            Ok::<(), Error>(())
+        });
+        graph.expect("no other stream has joined the capture");
+        let refused = refused.lock().expect("no thread panics").take().expect("the observer runs");
+        let refused = refused.expect_err("the event is a point of the graph");
+        assert!(refused.to_string().contains("is not being captured"), "{refused}");
+        event.record(&outside).expect("it can be recorded");
+        outside.wait_event(&event).expect("it is a point in time again");
+    });
+}
+
+#[test]
+fn event_whose_record_in_a_capture_fails_is_where_it_was() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (event, outside) = (event(test, EventFlags::empty()), test.stream());
+        event.record(&outside).expect("it can be recorded");
+        let failed = Graph::capture(&test.context(), |scope| {
+            simulator.inject(Fault::on(Function::cuEventRecord).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+            event.record(scope)
+        });
+        failed.expect_err("the record fails");
+        event.synchronize().expect("it is a point in time");
+        outside.wait_event(&event).expect("it is a point in time");
+    });
 }

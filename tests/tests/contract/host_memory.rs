@@ -146,6 +146,27 @@ fn unified_length_of_zero_or_beyond_the_address_space_is_an_error_without_a_call
 }
 
 #[test]
+fn registered_slice_whose_registration_does_not_end_at_once_is_unregistered_by_a_later_attempt() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (context, mut values) = (test.context(), vec![1_u32; 4096]);
+        let code = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
+        let fails = || simulator.inject(Fault::on(Function::cuMemHostUnregister).returns(code));
+        fails();
+        let ended = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| values.fill(2));
+        assert_eq!(ended.expect_err("the first attempt fails").code(), Some(code));
+        fails();
+        let ended = RegisteredRef::scope(&context, &values, RegisterFlags::empty(), |values| values[0]);
+        assert_eq!(ended.expect_err("the first attempt fails").code(), Some(code));
+        fails();
+        // SAFETY: the registration ends before the vector does.
+        let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::empty()) };
+        drop(registered.expect("nothing is registered"));
+        let again = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| values[0]);
+        assert_eq!(again.expect("nothing is registered"), 2);
+    });
+}
+
+#[test]
 fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_registered_memory() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());

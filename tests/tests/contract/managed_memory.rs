@@ -221,3 +221,31 @@ fn managed_memory_is_not_prefetched_to_a_device_without_concurrent_access() {
         buffer.prefetch(&stream, .., MemoryLocation::Host).expect("the host can");
     });
 }
+
+#[test]
+fn graph_is_not_launched_while_its_memory_is_attached_to_the_host_for_a_view_that_is_gone() {
+    without_concurrent_access(|test, simulator| {
+        let stream = test.stream();
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, 8))
+            .expect("it can be captured");
+        let mut graph = graph.instantiate().expect("the graph is valid");
+        for is_forgotten in [false, true] {
+            let view = buffer.host_view_mut().expect("nothing uses the buffer");
+            if is_forgotten {
+                std::mem::forget(view);
+            } else {
+                simulator
+                    .inject(Fault::on(Function::cuStreamAttachMemAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+                drop(view);
+            }
+            let error = graph.launch(&stream).expect_err("the host may access the memory");
+            assert!(error.to_string().contains("the host has a view"), "{error}");
+            buffer.host_view_mut().expect("the last view is gone").fill(1);
+            graph.launch(&stream).expect("no view exists");
+            assert_eq!(buffer.as_slice().to_vec().expect("the work ends"), [8; 4]);
+        }
+        drop(graph);
+        assert!(buffer.host_view_mut().is_ok(), "the memory is the owner's alone");
+    });
+}

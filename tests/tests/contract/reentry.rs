@@ -1,6 +1,8 @@
 //! User code that runs in the middle of an operation and uses the same object: an error, and no deadlock.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+mod ordering;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -103,6 +105,42 @@ fn observer_that_changes_a_part_of_the_graph_around_it_gets_an_error() {
         graph.add_empty(&[]).expect("the outer one succeeds");
         drop(guard);
         assert_reentrant(take(&seen));
+    });
+}
+
+#[test]
+fn observer_that_sets_the_function_of_the_node_whose_function_is_being_set_gets_an_error() {
+    on_driver(|test| {
+        let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+        let [outer, nested] = counts.each_ref().map(|count| {
+            let count = Arc::clone(count);
+            move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let mut child = Graph::new(&test.context()).expect("a graph can be created");
+        let original = child.add_host(&[], || {}).expect("the node can be added");
+        let mut graph = Graph::new(&test.context()).expect("a graph can be created");
+        let node = graph.add_child(&[], &child).expect("the node can be added");
+        let [mut part, same] = [(); 2].map(|()| graph.child(node).expect("the node has a graph"));
+        let host = part.find(&child, &original).expect("the embedded graph is a clone");
+        let seen = Seen::default();
+        let action = {
+            let (seen, arguments) = (Arc::clone(&seen), Mutex::new(Some((same, nested))));
+            move || {
+                let arguments = arguments.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let (mut same, nested) = arguments.expect("it is called once");
+                *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(same.set_host(host, nested));
+            }
+        };
+        let guard = observe_calls(During::end_of(Function::cuGraphHostNodeSetParams, action));
+        part.set_host(host, outer).expect("the outer one succeeds");
+        drop(guard);
+        assert_reentrant(take(&seen));
+        let stream = test.stream();
+        graph.instantiate().and_then(|mut exec| exec.launch(&stream)).expect("it can be launched");
+        stream.synchronize().expect("it runs");
+        assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [1, 0]);
     });
 }
 

@@ -7,10 +7,40 @@ use crate::hazard::AccessGuard;
 use crate::{Error, Result};
 
 impl Event {
-    /// Stores that the event was recorded under `guard`.
+    /// Calls `record`, which records the event under `guard`, and stores the capture that the event is in.
     #[inline]
-    pub(super) fn recorded_in(&self, guard: &AccessGuard<'_>) {
-        self.shared.scope.store(scope_of(guard), Ordering::Release);
+    pub(super) fn record_in(
+        &self,
+        operation: &'static str,
+        guard: &AccessGuard<'_>,
+        record: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let scope = scope_of(guard);
+        if scope == 0 && self.shared.scope.load(Ordering::Acquire) == 0 {
+            return record();
+        }
+        self.record_beside_captures(operation, scope, record)
+    }
+
+    /// Whenever the event is in a capture, its scope says so: other threads and call observers may wait for the event in
+    /// the meantime, and a wait for an event in a capture adds the waiting stream to the capture.
+    #[cold]
+    fn record_beside_captures(
+        &self,
+        operation: &'static str,
+        scope: u64,
+        record: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let _recording = self.shared.recording.acquire(operation)?;
+        let stored = &self.shared.scope;
+        let before = stored.load(Ordering::Acquire);
+        if scope != 0 {
+            stored.store(scope, Ordering::Release);
+        }
+        let recorded = record();
+        let is_in = if recorded.is_ok() { scope } else { before };
+        stored.store(is_in, Ordering::Release);
+        recorded
     }
 
     /// Returns an argument error unless the event and the stream of `guard`, which is about to wait for it, are in the

@@ -119,14 +119,15 @@ impl Graph {
         params.__bindgen_anon_1.conditional =
             CUDA_CONDITIONAL_NODE_PARAMS { handle: condition.0, type_, size, phGraph_out: bodies, ctx };
         let after: Vec<_> = after.iter().map(|node| (*node, super::EdgeData::new())).collect();
+        // One lock until the bodies are registered: another handle of the graph could remove the node.
+        let mut state = self.tree.lock()?;
         // SAFETY: the parameters are those of a conditional node, and everything that they refer to is live.
-        let node = unsafe { self.add_described(operation, &after, &mut params) }?;
+        let node = unsafe { self.add_described(&mut state, operation, &after, &mut params) }?;
         // SAFETY: the parameters are still those of a conditional node.
         let bodies = unsafe { params.__bindgen_anon_1.conditional }.phGraph_out;
         if bodies.is_null() {
             return Err(Error::argument(operation, "the driver returned no body graphs"));
         }
-        let mut state = self.tree.lock()?;
         let part = |index| {
             // SAFETY: the driver has written a pointer to the requested number of graphs, which live as long as the
             // node.

@@ -13,6 +13,7 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::host::run;
 use super::{GraphExec, HostNode};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
+use crate::base::wait::is_over;
 use crate::call;
 use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Context, Event, EventFlags, Result, Stream};
@@ -73,9 +74,10 @@ impl GraphExec {
         self.launch_plain(stream)?;
         let Some(closures) = self.closures() else { return Ok(()) };
         closures.ended.record(stream).inspect_err(|_| {
-            // The completion of this launch cannot be recorded. The error is already returned to the caller, so the
-            // result of the wait is ignored.
-            let _ = stream.synchronize();
+            // The completion of this launch cannot be recorded, so it is waited for here.
+            if !is_over(stream.driver(), || stream.synchronize()) {
+                closures.current.values().cloned().for_each(leak);
+            }
         })
     }
 
@@ -101,8 +103,10 @@ impl Closures {
         let retired = Arc::new(Retired { ended: self.ended.share(), _closures: closures });
         let waiter: Arc<dyn Waiter> = Arc::<Retired>::clone(&retired);
         if watch::add("GraphExec::set_host", waiter, Pace::Polled).is_err() {
-            // No thread could be started, so wait here. If the wait fails, no launch is running either.
-            let _ = retired.ended.synchronize();
+            // No thread could be started, so wait here.
+            if !is_over(retired.ended.driver(), || retired.ended.synchronize()) {
+                leak(retired);
+            }
         }
     }
 }
@@ -113,7 +117,13 @@ impl Waiter for Retired {
     }
 
     fn queried(&self, answer: Result<bool>) -> bool {
-        // Once the context has failed, no launch continues.
-        answer.unwrap_or(true)
+        answer.unwrap_or_else(|error| error.is_sticky())
     }
+}
+
+/// Never drops closures that a launch may still call, because its end cannot be waited for.
+#[cold]
+fn leak<T: ?Sized>(closures: Arc<T>) {
+    std::mem::forget(closures);
+    tracing::error!("leaked a host function of an executable graph, whose launch could not be waited for");
 }

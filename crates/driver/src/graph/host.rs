@@ -54,15 +54,18 @@ impl Graph {
     #[doc(alias = "cuGraphHostNodeSetParams")]
     pub fn set_host(&mut self, node: HostNode, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
         let operation = "Graph::set_host";
-        let raw = self.tree.lock()?.member(operation, self.number, *node)?;
         let (object, params) = closure(self.driver(), function)?;
-        self.retain_reference(&*self.tree.lock()?, operation, &object)?;
+        // One lock until the object is kept: another handle of the graph could remove the node or replace its function.
+        let mut state = self.tree.lock()?;
+        let raw = state.member(operation, self.number, *node)?;
+        self.retain_reference(&state, operation, &object)?;
         // SAFETY: the node is live, and the graph retains the closure for as long as it can be called.
         let set = unsafe { call!(self.driver(), cuGraphHostNodeSetParams(raw, &raw const params)) };
         let unused = match set {
-            Ok(()) => self.tree.lock()?.replace(*node, Some(Resource::Object(object))),
+            Ok(()) => state.replace(*node, Some(Resource::Object(object))),
             Err(_) => Some(Resource::Object(object)),
         };
+        drop(state);
         set.and(self.let_go(operation, unused.as_slice()))
     }
 

@@ -3,6 +3,7 @@
 use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
 
 use super::edge::EdgeData;
+use super::tree::State;
 use super::{Graph, Node};
 use crate::Result;
 use crate::call;
@@ -27,7 +28,7 @@ impl Graph {
     #[doc(alias = "cuGraphAddNode")]
     pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
         // SAFETY: the caller is responsible for the parameters and the edges.
-        unsafe { self.add_described("Graph::add_raw", after, params) }
+        unsafe { self.add_described(&mut *self.tree.lock()?, "Graph::add_raw", after, params) }
     }
 
     /// Sets the raw parameters of a node of any kind. Existing executable graphs are not affected.
@@ -81,7 +82,8 @@ impl Graph {
     ///
     /// As for [`Graph::add_raw`].
     pub(super) unsafe fn add_described(
-        &mut self,
+        &self,
+        state: &mut State,
         operation: &'static str,
         after: &[(Node, EdgeData)],
         params: &mut CUgraphNodeParams,
@@ -90,7 +92,7 @@ impl Graph {
             after.iter().map(|(node, data)| (*node, data.to_raw())).unzip();
         let is_plain = after.iter().all(|(_, data)| *data == EdgeData::new());
         let (context, data) = (self.context().clone(), if data.is_empty() { std::ptr::null() } else { data.as_ptr() });
-        self.add(operation, &nodes, None, |driver, spot| {
+        state.add_node(self.driver(), self.number, operation, &nodes, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
             context.entered(|_| {
                 if driver.has(Function::cuGraphAddNode_v3) {

@@ -86,6 +86,7 @@ impl GraphExec {
             unsafe { call!(driver, cuGraphExecUpdate(self.as_raw(), raw, node, result)) }
         });
         let kept = state.kept();
+        // After a failure the executable graph keeps both: the driver does not guarantee that nothing was updated.
         match updated {
             Ok(()) => {
                 drop(state);
@@ -96,12 +97,15 @@ impl GraphExec {
                 let node = state.find(info.errorNode);
                 let error = name_node(error, graph.driver(), info.errorNode, &state);
                 drop(state);
-                // The driver does not guarantee that nothing was updated.
                 self.keep_also(&kept);
                 let reason = UpdateFailureReason::from_raw(info.result);
                 Ok(GraphUpdate::Failed(Box::new(UpdateFailure { reason, node, error })))
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                drop(state);
+                self.keep_also(&kept);
+                Err(error)
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ struct Claims<'a, L: Log, A: Leases<L>> {
 pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
     record: &Arc<LaunchRecord<L::Launches>>,
     leases: &[A],
-    mut order: impl FnMut(&mut L, bool) -> Result<(), E>,
+    mut order: impl FnMut(&A, &mut L) -> Result<(), E>,
     launch: impl FnOnce(&mut Launches<L::Launches>) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut wanted = Vec::new();
@@ -37,10 +37,10 @@ pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
         // Claims of an earlier round have been released, so all of them are acquired in address order.
         let mut claims = Claims { leases, claimed: Vec::with_capacity(wanted.len()), log: PhantomData };
         for &index in &wanted {
-            let (lock, is_write) = (leases[index].lock(), leases[index].is_write());
-            lock.claim(is_write);
+            let lease = &leases[index];
+            lease.lock().claim(lease.is_write());
             claims.claimed.push(index);
-            lock.hold(record, index, is_write, &mut order)?;
+            lease.lock().hold(record, index, lease.is_write(), |log| order(lease, log))?;
         }
         let mut launches = record.lock();
         // A thread that is enqueuing an access may have recalled an allocation in the meantime: it does not wait for

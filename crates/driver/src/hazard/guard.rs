@@ -18,7 +18,8 @@ use crate::{Error, Result, Stream};
 ///
 /// [`Accesses`](super::Accesses) are ordered and recorded through it. While it exists, other threads cannot launch
 /// graphs that lease the memory, and the capture that the stream belongs to does not end. Dropping it ends an access
-/// that was ordered but not recorded.
+/// that was ordered but not recorded. If it is forgotten ([`mem::forget`](std::mem::forget)), those launches and the end of
+/// the capture wait forever.
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
@@ -306,12 +307,13 @@ impl Drop for Ordering {
     }
 }
 
-/// Returns `true` if this thread is enqueuing an access that other threads may wait for, which means that the calling
-/// code is a call observer or a `tracing` subscriber. Such code must not wait for other threads that access memory.
+/// Returns `true` if this thread is enqueuing an access, or launching a graph, that other threads may wait for, which means
+/// that the calling code is a call observer or a `tracing` subscriber. Such code must not wait for other threads that
+/// access memory.
 #[must_use]
 #[inline]
 pub fn is_nested() -> bool {
-    HELD.get() > 0
+    HELD.get() > 0 || is_ordering()
 }
 
 /// Returns `true` if this thread holds locks of this module, which means that the calling code is a call observer.
@@ -333,7 +335,7 @@ pub(crate) fn expect_not_ordering(operation: &'static str) -> Result<()> {
 /// itself.
 #[inline]
 pub(crate) fn expect_idle(operation: &'static str) -> Result<()> {
-    if is_ordering() || is_nested() { Err(reentrant(operation)) } else { Ok(()) }
+    if is_nested() { Err(reentrant(operation)) } else { Ok(()) }
 }
 
 #[cold]

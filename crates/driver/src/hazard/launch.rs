@@ -1,6 +1,8 @@
 //! The memory that an executable graph leases, and its launches.
 
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
+use std::thread;
 
 use super::claims::{Leases, launch_holding};
 use super::guard::{Ordering, expect_idle, is_ordering};
@@ -60,7 +62,7 @@ impl LaunchLeases {
     #[inline(never)]
     fn launch_on_other(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         self.follow(stream)?;
-        let order = |allocation: &mut Allocation, is_write| allocation.order_launch(stream, is_write);
+        let order = |lease: &Lease, allocation: &mut Allocation| lease.order_launch(allocation, stream);
         launch_holding(&self.record, &self.leases, order, |launches| enqueue(launches, launch))
     }
 
@@ -81,6 +83,18 @@ impl LaunchLeases {
         }
         launches.latest = Some(LatestLaunch::on(stream));
         Ok(())
+    }
+
+    /// Drops the leases on a thread that can wait for the locks of this one.
+    #[cold]
+    fn drop_elsewhere(&mut self) {
+        let leases = ManuallyDrop::new(std::mem::take(self));
+        let thread = thread::Builder::new().name("curium-leases".to_owned());
+        let spawned = thread.spawn(|| drop(ManuallyDrop::into_inner(leases)));
+        if let Err(error) = spawned {
+            // Memory whose launches cannot be recorded is never freed.
+            tracing::error!(%error, "leaked the memory of a graph that a call observer dropped during another access");
+        }
     }
 
     /// Records the launches in the logs of all allocations.
@@ -133,12 +147,10 @@ impl Drop for LaunchLeases {
             return;
         }
         if is_ordering() {
-            // A call observer drops the executable graph while its thread holds locks that are needed here. Memory
-            // whose launches cannot be recorded is never freed.
-            std::mem::forget(std::mem::take(&mut self.leases));
-            tracing::error!("leaked the memory of a graph that a call observer dropped during another access");
-            return;
+            // A call observer drops the executable graph while its thread holds locks that are needed here.
+            self.drop_elsewhere();
+        } else {
+            self.let_go();
         }
-        self.let_go();
     }
 }

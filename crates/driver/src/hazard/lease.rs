@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
 
 use super::Accesses;
 use super::guard::{expect_not_ordering, is_nested};
@@ -20,18 +22,20 @@ pub(crate) struct Leased {
     /// The number of leases of graphs that only read, and of graphs that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
+    /// Frees the memory; set once its owner has left it to the graphs. Outside `lock`, because a call observer whose thread
+    /// holds that may drop the owner.
+    end: Mutex<Option<End>>,
+    /// The number of read-only host views, and `true` if there is a writing one. They begin under `lock`, and end without
+    /// it for the same reason as `end`.
+    views: AtomicUsize,
+    is_viewed_to_write: AtomicBool,
 }
 
-/// A leased allocation: its accesses and its deallocation.
+/// The accesses to a leased allocation.
 pub(crate) struct Allocation {
     history: History,
-    /// Frees the memory; set once its owner has left it to the graphs.
-    end: Option<End>,
     /// `true` if the memory was freed while graphs lease it.
     is_gone: bool,
-    /// The number of read-only host views, and `true` if there is a writing one.
-    views: usize,
-    is_viewed_to_write: bool,
 }
 
 type End = Box<dyn FnOnce(Accesses) -> Result<()> + Send>;
@@ -55,9 +59,9 @@ impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
         let home = Arc::clone(history.writer().sync_points().operations());
-        let allocation = Allocation { history, end: None, is_gone: false, views: 0, is_viewed_to_write: false };
-        let (readers, writers) = Default::default();
-        Self { lock: LeaseLock::new(allocation, home), readers, writers }
+        let lock = LeaseLock::new(Allocation { history, is_gone: false }, home);
+        let (readers, writers, end, views, is_viewed_to_write) = Default::default();
+        Self { lock, readers, writers, end, views, is_viewed_to_write }
     }
 
     /// Returns a key that is unique among all leased memory for as long as this exists.
@@ -124,7 +128,7 @@ impl Leased {
     /// Sets the function that frees the memory when no graph leases it any more.
     #[inline]
     pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
-        self.lock.peek(|allocation| allocation.end = Some(Box::new(end)));
+        *self.end.lock() = Some(Box::new(end));
     }
 
     /// Revokes the leases of all graphs: they cannot be launched any more.
@@ -137,11 +141,52 @@ impl Leased {
     #[inline]
     pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<HostAccess> {
         expect_not_ordering(operation)?;
-        let is_free = self.lock.with(is_write, is_nested(), |allocation| allocation.begin_view(is_write));
+        let is_free = self.lock.with(is_write, is_nested(), |_| self.begin_view(is_write));
         match is_free {
             true => Ok(HostAccess { leased: Some(Arc::clone(self)), is_write }),
             false => Err(Error::argument(operation, "another view of the memory exists")),
         }
+    }
+
+    /// Starts a host view under the lock, unless another one conflicts.
+    #[inline]
+    fn begin_view(&self, is_write: bool) -> bool {
+        let is_free = !self.is_viewed(is_write);
+        if is_free && is_write {
+            self.is_viewed_to_write.store(true, Ordering::Relaxed);
+        } else if is_free {
+            self.views.fetch_add(1, Ordering::Relaxed);
+        }
+        is_free
+    }
+
+    /// Ends a host view. What the host has read and written is visible to whoever finds that it has ended.
+    #[inline]
+    pub(super) fn end_view(&self, is_write: bool) {
+        if is_write {
+            self.is_viewed_to_write.store(false, Ordering::Release);
+        } else {
+            self.views.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Returns `true` if a host view conflicts with a read, or a write.
+    #[inline]
+    fn is_viewed(&self, is_write: bool) -> bool {
+        self.is_viewed_to_write.load(Ordering::Acquire) || (is_write && self.views.load(Ordering::Acquire) > 0)
+    }
+
+    /// Makes `stream` wait for the accesses that conflict with a launch.
+    #[inline]
+    fn order_launch(&self, allocation: &mut Allocation, stream: &Stream, is_write: bool) -> Result<()> {
+        let reason = if allocation.is_gone {
+            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
+        } else if self.is_viewed(is_write) {
+            "the host has a view of memory that the graph uses"
+        } else {
+            return allocation.history.order(stream, is_write);
+        };
+        Err(Error::argument(OPERATION, reason))
     }
 
     /// Returns the history, if this is the only owner.
@@ -158,40 +203,6 @@ impl Leased {
     #[inline]
     fn count(&self, is_write: bool) -> &AtomicUsize {
         if is_write { &self.writers } else { &self.readers }
-    }
-}
-
-impl Allocation {
-    /// Makes `stream` wait for the accesses that conflict with a launch.
-    #[inline]
-    pub(super) fn order_launch(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
-        let reason = if self.is_gone {
-            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
-        } else if self.is_viewed_to_write || (is_write && self.views > 0) {
-            "the host has a view of memory that the graph uses"
-        } else {
-            return self.history.order(stream, is_write);
-        };
-        Err(Error::argument(OPERATION, reason))
-    }
-
-    /// Starts a host view, unless another one conflicts.
-    #[inline]
-    fn begin_view(&mut self, is_write: bool) -> bool {
-        let is_free = !self.is_viewed_to_write && (!is_write || self.views == 0);
-        if is_free {
-            self.views += usize::from(!is_write);
-            self.is_viewed_to_write |= is_write;
-        }
-        is_free
-    }
-
-    #[inline]
-    fn end_view(&mut self, is_write: bool) {
-        match is_write {
-            true => self.is_viewed_to_write = false,
-            false => self.views -= 1,
-        }
     }
 }
 
@@ -245,6 +256,12 @@ impl Lease {
     pub(super) fn lock(&self) -> &LeaseLock<Allocation> {
         &self.leased.lock
     }
+
+    /// Makes `stream` wait for the accesses in the locked allocation that conflict with a launch.
+    #[inline]
+    pub(super) fn order_launch(&self, allocation: &mut Allocation, stream: &Stream) -> Result<()> {
+        self.leased.order_launch(allocation, stream, self.is_write)
+    }
 }
 
 impl HostAccess {
@@ -252,6 +269,12 @@ impl HostAccess {
     #[inline]
     pub(super) fn of_owner(is_write: bool) -> Self {
         Self { leased: None, is_write }
+    }
+
+    /// Leaves the view of a writer open until [`Accesses::end_view_to_write`].
+    #[inline]
+    pub fn leave_open(mut self) {
+        self.leased = None;
     }
 }
 
@@ -285,7 +308,7 @@ impl Drop for HostAccess {
     #[inline]
     fn drop(&mut self) {
         if let Some(leased) = &self.leased {
-            leased.lock.peek(|allocation| allocation.end_view(self.is_write));
+            leased.end_view(self.is_write);
         }
     }
 }
@@ -293,7 +316,7 @@ impl Drop for HostAccess {
 impl Drop for Leased {
     #[inline]
     fn drop(&mut self) {
-        if let Some(end) = self.lock.log_mut().end.take() {
+        if let Some(end) = self.end.get_mut().take() {
             let accesses = Accesses::with(self.take_history());
             release(|| end(accesses));
         }

@@ -229,7 +229,7 @@ impl<L: Log> LeaseLock<L> {
         record: &Arc<LaunchRecord<L::Launches>>,
         index: usize,
         is_write: bool,
-        order: &mut impl FnMut(&mut L, bool) -> Result<(), E>,
+        order: impl FnOnce(&mut L) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut state = self.lock();
         while state.accesses.conflict(is_write) {
@@ -239,7 +239,7 @@ impl<L: Log> LeaseLock<L> {
             return Ok(());
         }
         state.recall(is_write);
-        order(&mut state.log, is_write)?;
+        order(&mut state.log)?;
         state.holders.push(Holder { record: Arc::clone(record), index, is_write });
         record.lock().missing.retain(|missing| *missing != index);
         Ok(())

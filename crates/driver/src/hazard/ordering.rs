@@ -6,6 +6,7 @@ use super::guard::{self, AccessGuard, expect_not_ordering};
 use super::lease::Leased;
 use super::scope::in_another_graph;
 use super::{Accesses, OPERATION};
+use crate::base::wait::until_done;
 use crate::{Result, Stream};
 
 impl Accesses {
@@ -100,7 +101,8 @@ impl Accesses {
     fn after_in_observer(&self, stream: &Stream, is_write: bool) {
         match (self.lease.get(), self.history.try_others()) {
             (None, Some(mut others)) => self.history.after(&mut others, stream, is_write),
-            _ => stream.synchronize().unwrap_or_default(),
+            // The error is one of earlier work: after this, nothing runs that a later access would have to wait for.
+            _ => until_done(stream).unwrap_or_default(),
         }
     }
 

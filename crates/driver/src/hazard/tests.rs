@@ -121,7 +121,7 @@ impl Executable {
             enqueue(&mut launches)
         } else {
             drop(launches);
-            let order = |log: &mut Numbers, _| -> Result<(), Infallible> {
+            let order = |_: &Lease, log: &mut Numbers| -> Result<(), Infallible> {
                 after.borrow_mut().extend(&log.recorded);
                 Ok(())
             };

@@ -118,10 +118,12 @@ impl<T: Texel> Array<T> {
         self.expect_own_device(OPERATION, stream)?;
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
-        self.uses().write(OPERATION, stream, || {
-            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-            unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }
-        })?;
+        let mut guard = AccessGuard::blocking(stream)?;
+        self.uses().before_write(OPERATION, &mut guard)?;
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }?;
+        self.uses().after_write(&mut guard);
+        drop(guard);
         wait::until_done(stream)
     }
 
@@ -148,10 +150,12 @@ impl<T: Texel> Array<T> {
         self.expect_own_device(OPERATION, stream)?;
         stream.refuse_capture(OPERATION, READ_LATER)?;
         let to = Side::Host(target.as_mut_ptr().cast());
-        self.uses().read(OPERATION, stream, || {
-            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
-            unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }
-        })?;
+        let mut guard = AccessGuard::blocking(stream)?;
+        self.uses().before_read(OPERATION, &mut guard)?;
+        // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been synchronized below.
+        unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }?;
+        self.uses().after_read(&mut guard);
+        drop(guard);
         wait::until_done(stream)
     }
 

@@ -32,12 +32,13 @@ pub(crate) fn upload<T: NoUninit>(
     let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
         let mut guard = AccessGuard::new(staging)?;
         end.tracked.before_write(operation, &mut guard)?;
-        copy()?;
+        // A failed copy may have enqueued a part.
+        let copied = copy();
         // No other code accesses memory without leases before this function returns.
         if guard.holds_leases() {
             end.tracked.after_partial_write(&mut guard);
         }
-        Ok(())
+        copied
     };
     // SAFETY: the memory is live, has this many bytes, and is borrowed exclusively until the copy has completed.
     if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
@@ -92,12 +93,12 @@ pub(crate) fn download<T: AnyBitPattern>(
     let access = |staging: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
         let mut guard = AccessGuard::new(staging)?;
         end.tracked.before_read(operation, &mut guard)?;
-        copy()?;
-        // SAFETY: as above.
+        let copied = copy();
+        // As above.
         if guard.holds_leases() {
             end.tracked.after_read(&mut guard);
         }
-        Ok(())
+        copied
     };
     // SAFETY: the memory is live, has this many bytes, and is not written while it is borrowed.
     if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {

@@ -58,8 +58,8 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// Without [concurrent managed access](UnifiedBuffer#concurrent-managed-access), the buffer is attached to the host
     /// while the view exists. Work on other memory may run in the meantime. If the view is forgotten, or its driver call
-    /// fails when it is dropped, the next operation on the buffer ends the attachment. Graphs that use the memory cannot
-    /// be launched after a view was forgotten.
+    /// fails when it is dropped, the next operation on the buffer ends the attachment, and graphs that use the memory cannot
+    /// be launched until then. With concurrent managed access, they cannot be launched after a view was forgotten.
     ///
     /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if work is pending; `cuStreamAttachMemAsync` without concurrent managed access.
     ///
@@ -73,15 +73,22 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         const OPERATION: &str = "UnifiedBuffer::host_view_mut";
+        // Of a view that was forgotten, or whose end failed.
+        self.tracked.end_host_attachment(OPERATION)?;
         let access = self.tracked.view(OPERATION, true)?;
         let attachment = self.attach_to_host(OPERATION)?;
-        let (_, accesses) = self.tracked.stream_and_accesses();
+        let (pointer, (_, accesses)) = (self.host_pointer(), self.tracked.stream_and_accesses());
+        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. They are accessed only
+        // after all other accesses have completed, and none can start while the buffer is borrowed exclusively and the
+        // view exists. `attach_to_host` ensures that the host may access it.
+        let elements = || unsafe { std::slice::from_raw_parts_mut(pointer, self.len) };
+        if let Some(attachment) = attachment {
+            access.leave_open();
+            accesses.synchronize()?;
+            return Ok(HostViewMut::attached(elements(), attachment));
+        }
         accesses.synchronize()?;
-        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All accesses have
-        // completed, and none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host`
-        // ensures that the host may access it.
-        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
-        Ok(HostViewMut::attached(elements, access, attachment))
+        Ok(HostViewMut::new(elements(), access))
     }
 
     /// Attaches the buffer to all streams, to the host, or to `stream`, in stream order.

@@ -1,11 +1,13 @@
 //! Updates of executable graphs, by node and as a whole.
 
 use curium_driver::{
-    CopyPlace, Event, EventFlags, Function, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions, LaunchConfig,
-    UpdateFailureReason, call,
+    CopyPlace, Event, EventFlags, Function, Graph, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions,
+    LaunchConfig, UpdateFailureReason, call,
 };
+use curium_memory::{DeviceBuffer, SyncAlloc};
+use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::on_driver;
+use curium_tests::{on_driver, on_simulator};
 
 use super::{LEN, add_fill, add_kernel, bytes_of, fill, fill_of, graph, run, words, zeroes};
 
@@ -240,6 +242,27 @@ fn flags_that_exclude_each_other_are_invalid() {
         let result = graph.instantiate_with(InstantiateOptions::new().with_flags(flags));
         let error = result.expect_err("a graph launched by a kernel frees no memory");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+    });
+}
+
+#[test]
+fn update_that_fails_keeps_what_the_executable_may_use_from_then_on() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (stream, code) = (test.stream(), CUresult::CUDA_ERROR_SYSTEM_NOT_READY);
+        let [(first, first_buffer), (second, second_buffer)] = [1, 2].map(|value| {
+            let mut buffer = DeviceBuffer::<u32, _>::zeroed_in(&stream, LEN, SyncAlloc).expect("memory suffices");
+            let graph = Graph::capture(&test.context(), |scope| buffer.as_slice_mut().fill_on(scope, value));
+            (graph.expect("a fill can be captured"), buffer)
+        });
+        let mut exec = first.instantiate().expect("the graph is valid");
+        simulator.inject(Fault::on(Function::cuGraphExecUpdate_v2).returns(code));
+        assert_eq!(exec.update(&second).expect_err("the driver fails").code(), Some(code));
+        let freed = || simulator.calls(Function::cuMemFree_v2);
+        drop((first, second, first_buffer, second_buffer));
+        assert_eq!(freed(), 0, "the driver may have updated a part");
+        run(test, &mut exec);
+        drop(exec);
+        assert_eq!(freed(), 2);
     });
 }
 

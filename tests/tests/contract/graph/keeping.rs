@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::{Event, EventFlags, Graph, Library, UserObject};
-use curium_tests::{Gate, kernels, on_driver};
+use curium_driver::{Event, EventFlags, Function, Graph, Library, UserObject};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, kernels, on_driver, on_simulator};
 
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
@@ -13,7 +16,7 @@ use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 pub(crate) fn await_last<T>(value: &Arc<T>) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while Arc::strong_count(value) > 1 && Instant::now() < deadline {
-        std::thread::yield_now();
+        thread::yield_now();
     }
     assert_eq!(Arc::strong_count(value), 1, "the value is still referenced");
 }
@@ -222,6 +225,56 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
         drop(graph);
         await_last(&counts[0]);
     });
+}
+
+#[test]
+fn closure_of_an_executable_outlives_launches_whose_end_is_not_known() {
+    const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
+    let faults: [&[Fault]; 2] = [
+        // The end of the launch can be queried at a later attempt only.
+        &[Fault::on(Function::cuEventQuery).returns(CODE)],
+        // It cannot be recorded, and not be waited for.
+        &[Fault::on(Function::cuEventRecord).returns(CODE), Fault::on(Function::cuStreamSynchronize).returns(CODE)],
+    ];
+    for faults in faults {
+        on_simulator(Config::new(), |test, simulator| {
+            let (stream, is_called) = (test.stream(), Arc::new(AtomicU32::new(0)));
+            let mut graph = graph(test);
+            let node = graph.add_host(&[], || {}).expect("the node can be added");
+            let mut exec = graph.instantiate().expect("the graph is valid");
+            let closure = Dropped(Arc::clone(&is_called));
+            exec.set_host(node, move || closure.call()).expect("the node is there");
+            let gate = Gate::on(&stream);
+            faults.iter().for_each(|fault| simulator.inject(*fault));
+            let launched = exec.launch(&stream);
+            assert_eq!(launched.is_err(), faults.len() == 2);
+            exec.set_host(node, || {}).expect("the node is there");
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(is_called.load(Ordering::Relaxed), 0, "the closure lives until the launch has called it");
+            gate.open();
+            stream.synchronize().expect("it runs");
+            if faults.len() == 1 {
+                await_last(&is_called);
+            }
+            assert_eq!(is_called.load(Ordering::Relaxed) & 1, 1, "the launch has called the closure");
+            simulator.clear_faults();
+        });
+    }
+}
+
+/// Counts 1 when it is called, and 2 when it is dropped.
+struct Dropped(Arc<AtomicU32>);
+
+impl Dropped {
+    fn call(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(2, Ordering::Relaxed);
+    }
 }
 
 #[test]

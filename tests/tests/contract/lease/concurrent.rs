@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls};
-use curium_memory::{DeviceBuffer, Staging, StagingOptions};
+use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Staging, StagingOptions};
 use curium_sim::{Config, Fault, FaultPlan};
 use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver, on_simulator};
 
@@ -183,31 +183,63 @@ fn launch_does_not_wait_for_a_blocking_copy_of_memory_that_it_does_not_lease() {
             x.as_slice_mut().fill_on(&own, 3).expect("the owner may write");
             y.as_slice_mut().fill_on(&own, 4).expect("the owner may write");
         }
-        let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
-        thread::scope(|scope| {
-            let copying = scope.spawn(|| {
-                let (begun, may_end) = (Mutex::new(begun), Mutex::new(may_end));
-                let guard = observe_calls(During::call_of(Function::cuMemcpyDtoHAsync_v2, move || {
-                    begun.lock().expect("no thread panics").send(()).expect("the test waits");
-                    may_end.lock().expect("no thread panics").recv().expect("the test goes on");
-                }));
-                let copied = values(&x);
-                drop(guard);
-                copied
-            });
-            has_begun.recv().expect("the copy begins");
-            let launched = scope.spawn(|| graph.launch(&launching));
-            let begin = Instant::now();
-            while !launched.is_finished() && begin.elapsed() < Duration::from_secs(5) {
-                thread::sleep(Duration::from_millis(1));
-            }
-            let has_waited = !launched.is_finished();
-            end.send(()).expect("the copy waits");
-            assert_eq!(copying.join().expect("the copy succeeds"), [3; LEN]);
-            launched.join().expect("no panic").expect("it can be launched");
-            assert!(!has_waited, "the launch waited for a copy of other memory");
+        let mut copied = Vec::new();
+        let copy = || copied = values(&x);
+        assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpyDtoHAsync_v2, copy);
+        assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+    });
+}
+
+#[test]
+fn launch_does_not_wait_for_a_copy_of_an_array_that_it_does_not_lease() {
+    on_driver(|test| {
+        let (own, launching) = (test.stream(), test.stream());
+        let shape = ArrayShape::new_1d(LEN);
+        let array = Array::from_slice(&own, &[1_u32; LEN], shape, ArrayFlags::empty()).expect("memory suffices");
+        let mut y = buffer(&own, 2);
+        let _leases_array = captured(test, |scope| array.copy_from_slice_on(scope, &[7; LEN]));
+        let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
+        // From the second access on, both are used on their stream without a lock.
+        for value in [3; 2] {
+            array.copy_from_slice(&[value; LEN]).expect("the owner may write");
+            y.as_slice_mut().fill_on(&own, 4).expect("the owner may write");
+        }
+        let mut copied = Vec::new();
+        let copy = || copied = array.to_vec().expect("the array can be read");
+        assert_launch_does_not_wait(&mut graph, &launching, Function::cuMemcpy3DAsync_v2, copy);
+        assert_eq!((copied, values(&y)), (vec![3; LEN], vec![5; LEN]));
+    });
+}
+
+/// Launches a graph in the middle of a call of `function` that `copy` makes on another thread.
+fn assert_launch_does_not_wait(
+    graph: &mut GraphExec,
+    launching: &Stream,
+    function: Function,
+    copy: impl FnOnce() + Send,
+) {
+    let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
+    thread::scope(|scope| {
+        let copying = scope.spawn(|| {
+            let (begun, may_end) = (Mutex::new(begun), Mutex::new(may_end));
+            let guard = observe_calls(During::call_of(function, move || {
+                begun.lock().expect("no thread panics").send(()).expect("the test waits");
+                may_end.lock().expect("no thread panics").recv().expect("the test goes on");
+            }));
+            copy();
+            drop(guard);
         });
-        assert_eq!(values(&y), [5; LEN]);
+        has_begun.recv().expect("the copy begins");
+        let launched = scope.spawn(|| graph.launch(launching));
+        let begin = Instant::now();
+        while !launched.is_finished() && begin.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let has_waited = !launched.is_finished();
+        end.send(()).expect("the copy waits");
+        copying.join().expect("the copy succeeds");
+        launched.join().expect("no panic").expect("it can be launched");
+        assert!(!has_waited, "the launch waited for a copy of other memory");
     });
 }
 

@@ -2,12 +2,14 @@
 //! every attempt fails.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::thread;
 
 use curium_driver::{Function, Graph, Stream, call};
 use curium_memory::{
     Array, ArrayFlags, ArrayShape, BorrowedBuffer, DeviceBuffer, DeviceVec, Managed, MappedBuffer, MipmappedArray,
-    Pinned, PinnedBuffer, PinnedFlags, PitchedBuffer, SyncAlloc, UnifiedBuffer, copy,
+    Pinned, PinnedBuffer, PinnedFlags, PitchedBuffer, RegisterFlags, Registered, Surface, SyncAlloc, Texture,
+    TextureOptions, UnifiedBuffer, copy,
 };
 use curium_sim::Fault;
 use curium_sys::{CUstreamCaptureMode, CUstreamCaptureStatus};
@@ -49,18 +51,49 @@ fn one_of_every_kind(stream: &Stream) -> Vec<(&'static str, u64, Box<dyn Any + S
     ]
 }
 
+/// Handles of every kind that a failing destruction leaves to a second attempt, with their names.
+fn handles(stream: &Stream) -> Vec<(&'static str, Box<dyn Any + Send>)> {
+    let shape = ArrayShape::new_2d(16, 16);
+    let array = Array::<f32>::new(stream, shape, ArrayFlags::SURFACE).expect("memory suffices");
+    let array = Arc::new(array);
+    let texture = Texture::from_array(&array, &TextureOptions::new()).expect("the array can be read");
+    let surface = Surface::new(&array).expect("the array can be written");
+    let slice: &'static mut [u8] = Box::leak(Box::new([0; 4096]));
+    // SAFETY: the slice lives until the process exits.
+    let registered = unsafe { Registered::new(stream.context(), slice, RegisterFlags::empty()) };
+    let registered = registered.expect("the slice is not registered");
+    vec![("Texture", Box::new(texture)), ("Surface", Box::new(surface)), ("Registered", Box::new(registered))]
+}
+
+#[test]
+fn handles_are_destroyed_by_a_second_attempt() {
+    let reports = leaking(|driver, simulator| {
+        for (name, handle) in handles(&stream(driver)) {
+            let ends = [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy, Function::cuMemHostUnregister];
+            ends.into_iter().for_each(|function| simulator.inject(Fault::on(function).returns(CODE)));
+            let calls = || ends.map(|function| simulator.calls(function)).iter().sum::<u64>();
+            let before = calls();
+            drop(handle);
+            assert_eq!(calls() - before, 2, "{name}");
+            simulator.clear_faults();
+        }
+    });
+    assert_eq!(reports.len(), usize::from(!uses_cuda()), "only the first error of the registration: {reports:?}");
+}
+
 #[test]
 fn memory_is_freed_while_other_code_captures_in_the_global_mode_and_the_capture_stays_valid() {
     on_driver(|test| {
         let (stream, captured) = (test.stream(), test.stream());
-        let memory = one_of_every_kind(&stream);
+        let memory = one_of_every_kind(&stream).into_iter().map(|(name, _, memory)| (name, memory));
+        let memory: Vec<_> = memory.chain(handles(&stream)).collect();
         stream.synchronize().expect("the fills succeed");
         let (driver, raw) = (test.driver(), captured.as_raw());
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
         // SAFETY: the stream is live, and captures nothing.
         unsafe { call!(driver, cuStreamBeginCapture_v2(raw, mode)) }.expect("a capture can begin");
         thread::scope(|scope| {
-            for (name, _, memory) in memory {
+            for (name, memory) in memory {
                 let dropped = scope.spawn(move || drop(memory)).join();
                 dropped.unwrap_or_else(|_| panic!("dropping a {name} panics"));
                 let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
