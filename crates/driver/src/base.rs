@@ -20,4 +20,3 @@ pub(crate) mod release;
 pub(crate) mod shared_handle;
 #[cfg(test)]
 pub(crate) mod stub_api;
-pub(crate) mod wait;

@@ -31,6 +31,6 @@ pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capt
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;
 pub use crate::base::release::{contain, dropping, is_exiting, release, report};
-pub use crate::base::wait::{retry_or_abort, until_done};
 pub use crate::completion::drop_on_completion;
 pub use crate::stream::WeakStream;
+pub use crate::stream::until_done::{retry_or_abort, until_done};

@@ -7,6 +7,7 @@ mod pool;
 mod query;
 mod raw;
 mod scope;
+pub(crate) mod until_done;
 mod weak;
 
 use std::fmt;

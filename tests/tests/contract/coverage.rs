@@ -157,7 +157,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MappedGraphics::close", "as for `gl_devices`"),
     ("MappedGraphics::mipmapped_array", "as for `gl_devices`"),
     ("MappedGraphics::pointer", "as for `gl_devices`"),
-    ("wait::until_done", "copies from and to slices end with it"),
+    ("until_done::until_done", "copies from and to slices end with it"),
 ];
 
 /// Returns the names of all operations, without the suffix that distinguishes variants of one function.

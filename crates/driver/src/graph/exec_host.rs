@@ -13,9 +13,9 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::host::run;
 use super::{GraphExec, HostNode};
 use crate::base::capture_guard::NOT_WHILE_CAPTURING;
-use crate::base::wait::is_over;
 use crate::call;
 use crate::completion::watch::{self, Pace, Waiter};
+use crate::stream::until_done::is_over;
 use crate::{Context, Event, EventFlags, Result, Stream};
 
 /// The closures set in one executable graph.

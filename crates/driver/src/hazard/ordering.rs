@@ -6,7 +6,7 @@ use super::guard::{self, AccessGuard, expect_not_ordering};
 use super::lease::Leased;
 use super::scope::in_another_graph;
 use super::{Accesses, OPERATION};
-use crate::base::wait::until_done;
+use crate::stream::until_done::until_done;
 use crate::{Result, Stream};
 
 impl Accesses {
