@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
+use std::thread;
 use std::time::Instant;
 
 use curium_driver::{Driver, Stream};
@@ -10,7 +11,10 @@ use curium_memory::{DeviceBuffer, Staging, StagingOptions};
 use curium_tests::{Samples, uses_cuda};
 
 /// The size in bytes of the copies of each sweep, and the number of copies in each median.
-const SWEEPS: [(usize, usize); 3] = [(16 << 20, 51), (64 << 20, 21), (1 << 30, 5)];
+const SWEEPS: [(usize, usize); 4] = [(8 << 20, 51), (16 << 20, 51), (64 << 20, 21), (1 << 30, 5)];
+
+/// The numbers of threads, up to the number of CPU cores.
+const THREADS: [usize; 10] = [3, 4, 6, 8, 10, 12, 14, 16, 20, 24];
 
 /// The source and destination of the copies.
 struct Sides {
@@ -38,8 +42,9 @@ fn sweep(stream: &Stream, bytes: usize, copies: usize) -> Result<(), Box<dyn Err
         "GB/s of {bytes} bytes by threads and staging buffer, median of {copies} [quartiles]; with one thread the driver copies"
     );
     sides.measure(StagingOptions::new().with_threads(1), copies)?;
-    for buffer in [8 << 20, 16 << 20, 32 << 20, 64 << 20] {
-        for threads in [3, 4, 6, 8, 10, 12, 14, 16] {
+    let cores = thread::available_parallelism()?.get();
+    for buffer in [16 << 20, 32 << 20, 64 << 20] {
+        for threads in THREADS.into_iter().filter(|threads| *threads <= cores) {
             sides.measure(StagingOptions::new().with_threads(threads).with_buffer_bytes(buffer), copies)?;
         }
     }

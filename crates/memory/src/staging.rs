@@ -81,6 +81,13 @@ impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access
 /// The maximum number of threads of a copy. This many saturate the memory bandwidth.
 const MOST_THREADS: usize = 64;
 
+/// The maximum number of threads of a copy that is shorter than [`LONG`]: more compete for the memory while the first
+/// batches are short.
+const MOST_THREADS_OF_SHORT_COPY: usize = 12;
+
+/// The size in bytes from which a copy is long.
+const LONG: usize = 64 << 20;
+
 /// The maximum number of staging buffers of a context. Two copies, one in each direction, saturate the bus.
 const MOST_RINGS: usize = 2;
 
@@ -144,24 +151,33 @@ impl Staging {
         unsafe { context.attached(make) }
     }
 
-    /// Returns a free staging buffer, or a new one if the maximum is not reached and there is enough memory. Without
-    /// one, the driver's own copy is used, which reports the problem if it fails too.
-    fn ring(&self) -> Option<Ring> {
-        let (generation, bytes) = {
+    /// Returns a free staging buffer for a copy of `copied` bytes, or a new one if the maximum is not reached and there is
+    /// enough memory. Without one, the driver's own copy is used, which reports the problem if it fails too.
+    fn ring(&self, copied: usize) -> Option<Ring> {
+        let (generation, bytes, shorter) = {
             let mut pool = self.pool.lock();
+            let (generation, longest) = (pool.generation, pool.options.buffer_bytes);
+            // The memory grows with the copies of the program, to the size in the options.
+            let bytes = copied.checked_next_power_of_two().map_or(longest, |enough| enough.min(longest));
             // Buffers of an older generation are dropped when the options change or when they are put back.
-            let generation = pool.generation;
-            if let Some(index) = pool.idle.iter().rposition(|ring| ring.generation() == generation) {
+            let fits = |ring: &Ring| ring.generation() == generation && ring.byte_len() >= bytes;
+            if let Some(index) = pool.idle.iter().rposition(fits) {
                 return Some(pool.idle.swap_remove(index));
             }
-            if pool.rings >= MOST_RINGS {
-                return None;
+            let shorter = pool.idle.pop();
+            if shorter.is_none() {
+                if pool.rings >= MOST_RINGS {
+                    return None;
+                }
+                pool.rings += 1;
             }
-            pool.rings += 1;
-            (generation, pool.options.buffer_bytes)
+            (generation, bytes, shorter)
         };
-        // Creating a staging buffer must not invalidate captures on other threads.
-        let make = || Ring::new(&self.context, bytes, generation);
+        // This must not invalidate captures on other threads.
+        let make = || {
+            drop(shorter);
+            Ring::new(&self.context, bytes, generation)
+        };
         let ring = with_relaxed_capture_mode(self.context.driver(), make).ok();
         if ring.is_none() {
             self.pool.lock().rings -= 1;
@@ -242,12 +258,13 @@ impl Staged {
         if is_nested() || IS_STAGING.get() {
             return None;
         }
-        let threads = staging.pool.lock().options.threads.min(MOST_THREADS);
+        let most = if bytes < LONG { MOST_THREADS_OF_SHORT_COPY } else { MOST_THREADS };
+        let threads = staging.pool.lock().options.threads.min(most);
         if threads < direction.enough() || is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
             return None;
         }
         let pool = staging.threads()?;
-        let ring = staging.ring()?;
+        let ring = staging.ring(bytes)?;
         let threads = threads.min(ring.tiles(direction, bytes));
         Some(Self { staging, ring: Some(ring), pool, threads })
     }

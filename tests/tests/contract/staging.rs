@@ -172,6 +172,26 @@ fn threads_that_copy_at_once_use_two_staging_buffers() {
 }
 
 #[test]
+fn staging_buffer_is_as_long_as_the_longest_copy_so_far_up_to_the_size_in_the_options() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let options = StagingOptions::new().with_threads(4).with_buffer_bytes(4 * BUFFER).with_threshold(BUFFER);
+        Staging::set_options(stream.context(), options).expect("the options are valid");
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 2 * BUFFER).expect("memory suffices");
+        // The copies in bytes, and the size of the staging buffer after each.
+        let steps = [(1, 1), (2, 2), (1, 2), (3, 4), (1, 4), (8, 4)];
+        for (copied, expected) in steps.map(|(copied, expected)| (copied * BUFFER / 4, expected * BUFFER)) {
+            let source = words(copied, copied as u32);
+            buffer.slice_mut(..copied).and_then(|mut part| part.copy_from_slice(&source)).expect("the part exists");
+            assert_eq!(Staging::byte_len(stream.context()), expected, "after {copied} words");
+            assert!(buffer.slice(..copied).and_then(|part| part.to_vec()).expect("the part exists") == source);
+            assert_eq!(Staging::byte_len(stream.context()), expected, "after {copied} words");
+        }
+        test.assert_calls(Function::cuMemFreeHost, 1, || Staging::trim(stream.context()));
+    });
+}
+
+#[test]
 fn trim_gives_the_pinned_memory_back_and_the_next_copy_takes_it_again() {
     on_driver(|test| {
         let stream = test.stream();

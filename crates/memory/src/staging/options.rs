@@ -9,9 +9,11 @@ use std::thread;
 #[non_exhaustive]
 pub struct StagingOptions {
     /// The maximum number of threads of a copy, including the calling thread. The others sleep between copies. Values
-    /// below 2 disable staging, and values above 64 count as 64. The default is one per CPU core, at most 12.
+    /// below 2 disable staging, and values above 64 count as 64. A copy of less than 64 MiB uses at most 12. The
+    /// default is one per CPU core, at most 16.
     pub threads: usize,
-    /// The size of a staging buffer in bytes. A context has at most two of them. The default is 32 MiB.
+    /// The maximum size of a staging buffer in bytes. A context has at most two of them, which are no longer than the
+    /// longest copy so far, rounded up to a power of two. The default is 64 MiB.
     pub buffer_bytes: usize,
     /// The minimum size in bytes of a copy that is staged. The default is 8 MiB.
     pub threshold: usize,
@@ -22,7 +24,7 @@ impl StagingOptions {
     #[must_use]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { threads: processors.min(12), buffer_bytes: 32 << 20, threshold: 8 << 20 }
+        Self { threads: processors.min(16), buffer_bytes: 64 << 20, threshold: 8 << 20 }
     }
 
     /// Sets the maximum number of threads of a copy.
@@ -32,7 +34,7 @@ impl StagingOptions {
         self
     }
 
-    /// Sets the size of a staging buffer in bytes.
+    /// Sets the maximum size of a staging buffer in bytes.
     #[must_use]
     pub const fn with_buffer_bytes(mut self, bytes: usize) -> Self {
         self.buffer_bytes = bytes;
