@@ -99,6 +99,16 @@ pub(crate) fn unpack(is_double: bool, bits: u32) -> Option<Handler> {
     })
 }
 
+/// Returns the handler that extracts a signed integer of `bits` bits from the position that its second operand holds.
+pub(crate) fn unpack_signed(is_double: bool, bits: u32) -> Option<Handler> {
+    Some(match (is_double, bits) {
+        (true, 16) => binary(|a: u64, shift: u32| (a >> shift) as i16),
+        (false, 16) => binary(|a: u32, shift: u32| (a >> shift) as i16),
+        (false, 8) => binary(|a: u32, shift: u32| (a >> shift) as i8),
+        _ => return None,
+    })
+}
+
 /// Returns the conversion of a 16-bit floating-point number to f32.
 pub(crate) fn widen_half(scalar: ScalarType) -> Option<Handler> {
     Some(match scalar {

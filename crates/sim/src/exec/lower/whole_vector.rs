@@ -8,8 +8,8 @@ use super::error::Lowered;
 use super::function::{Lowerer, Slot};
 use super::race::may_order;
 use crate::exec::atomic::{run_wide_load, run_wide_store};
-use crate::exec::handler::moves::unpack;
-use crate::exec::op::Space;
+use crate::exec::handler::moves::{unpack, unpack_signed};
+use crate::exec::op::{Handler, Space};
 use crate::ptx::{Instruction, ScalarClass, ScalarType};
 
 /// The elements of a vector, which are all in words or all in doubles.
@@ -29,8 +29,7 @@ impl Lowerer<'_> {
         target: Target,
         (elements, scalar): (&[Slot], ScalarType),
     ) -> Lowered<bool> {
-        let is_narrow_signed = scalar.class() == ScalarClass::Signed && scalar.bits() < 32;
-        if instruction.used_bytes.is_some() || is_narrow_signed {
+        if instruction.used_bytes.is_some() {
             return Ok(false);
         }
         let Some(Whole { rows, part, bits }) = Whole::new(instruction, target, elements, scalar) else {
@@ -41,14 +40,16 @@ impl Lowerer<'_> {
             let list = self.row_list(vec![low, high]);
             self.access(run_wide_load, target, 0, 16).b = list;
             if part == 32 {
-                self.split(low, (64, 32), &rows[..2]);
-                self.split(high, (64, 32), &rows[2..]);
+                self.split(low, unpack(true, 32), &rows[..2], 32);
+                self.split(high, unpack(true, 32), &rows[2..], 32);
             }
             return Ok(true);
         }
         let (slot, row, whole) = self.joined(bits);
         self.load_element(instruction, target, (0, u64::from(bits / 8)), (slot, whole))?;
-        self.split(row, (bits, part), &rows);
+        let is_narrow_signed = scalar.class() == ScalarClass::Signed && part < 32;
+        let extract = if is_narrow_signed { unpack_signed } else { unpack };
+        self.split(row, extract(bits == 64, part), &rows, part);
         Ok(true)
     }
 
@@ -98,9 +99,9 @@ impl Lowerer<'_> {
         (Slot::Word(row), row, if bits == 32 { ScalarType::B32 } else { ScalarType::B16 })
     }
 
-    /// Appends moves of the parts of a row to rows of their own.
-    fn split(&mut self, whole: u32, (bits, part): (u32, u32), rows: &[u32]) {
-        let run = unpack(bits == 64, part).expect("a vector has two or four elements of at most 32 bits");
+    /// Appends moves, with the handler `extract`, of the parts of a row to rows of their own. Each has `part` bits.
+    fn split(&mut self, whole: u32, extract: Option<Handler>, rows: &[u32], part: u32) {
+        let run = extract.expect("a vector has two or four elements of at most 32 bits");
         for (shift, row) in (0..).step_by(part as usize).zip(rows) {
             let shift = self.word(shift);
             self.emit(run, *row, [whole, shift, 0]);

@@ -142,6 +142,35 @@ fn vector_reductions_change_each_element() {
 }
 
 #[test]
+fn signed_elements_of_volatile_vectors_are_extended() {
+    let bench = Bench::body(
+        "
+    ld.volatile.global.v4.s8 {%r1, %r2, %r3, %r4}, [%p];
+    st.global.v4.u32 [%p+16], {%r1, %r2, %r3, %r4};
+    ld.volatile.global.v2.s16 {%r1, %r2}, [%p];
+    st.global.v2.u32 [%p+32], {%r1, %r2};
+    ld.volatile.global.v4.s16 {%h1, %h2, %h3, %h4}, [%p];
+    cvt.s32.s16 %r1, %h1;
+    cvt.s32.s16 %r2, %h2;
+    cvt.s32.s16 %r3, %h3;
+    cvt.s32.s16 %r4, %h4;
+    st.global.v4.u32 [%p+48], {%r1, %r2, %r3, %r4};
+    ld.volatile.global.v2.s8 {%h1, %h2}, [%p];
+    cvt.s32.s16 %r1, %h1;
+    cvt.s32.s16 %r2, %h2;
+    st.global.v2.u32 [%p+40], {%r1, %r2};",
+        128,
+    );
+    bench.memory.write(0, &[0xff_u8, 2, 0x80, 127, 0, 0xff, 5, 0]);
+    bench.launch(1, 1).expect("no fault");
+    let [halves, extended] =
+        [[0x02ff, 0x7f80, -256, 5], [-1, 2, -128, 127]].map(|list: [i32; 4]| list.map(i32::cast_unsigned));
+    assert_eq!(bench.memory.read::<u32>(16, 4), extended);
+    assert_eq!(bench.memory.read::<u32>(32, 4), [halves[0], halves[1], extended[0], extended[1]]);
+    assert_eq!(bench.memory.read::<u32>(48, 4), halves);
+}
+
+#[test]
 fn vectors_that_another_block_stores_are_read_whole() {
     let cases = [
         ("v2.u8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
@@ -151,10 +180,15 @@ fn vectors_that_another_block_stores_are_read_whole() {
         ("v2.u32", "%r1, %r1", "%r2, %r3", "%r2, %r3"),
         ("v4.u32", "%r1, %r1, %r1, %r1", "%r2, %r3, %r4, %r5", "%r2, %r5"),
         ("v2.u64", "%d1, %d1", "%d2, %d3", "%d2, %d3"),
+        ("v2.s8", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
+        ("v4.s8", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h2, %h5"),
+        ("v2.s16", "%h1, %h1", "%h2, %h3", "%h2, %h3"),
+        ("v4.s16", "%h1, %h1, %h1, %h1", "%h2, %h3, %h4, %h5", "%h3, %h4"),
     ];
     for (vector, stored, loaded, compared) in cases {
         let scalar = match &vector[3..] {
             "u8" => "u16",
+            "s8" => "s16",
             other => other,
         };
         let mut bench = Bench::body(
