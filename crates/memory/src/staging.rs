@@ -31,7 +31,7 @@ use curium_driver::hazard::is_nested;
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call};
 use parking_lot::Mutex;
-use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use rayon_core::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use self::direction::Direction;
 pub use self::options::StagingOptions;
@@ -64,6 +64,7 @@ struct Staged {
     /// `None` once it has been returned.
     ring: Option<Ring>,
     pool: Arc<ThreadPool>,
+    direction: Direction,
     /// The number of threads of the copy, including the calling thread.
     threads: usize,
 }
@@ -266,13 +267,13 @@ impl Staged {
         let pool = staging.threads()?;
         let ring = staging.ring(bytes)?;
         let threads = threads.min(ring.tiles(direction, bytes));
-        Some(Self { staging, ring: Some(ring), pool, threads })
+        Some(Self { staging, ring: Some(ring), pool, direction, threads })
     }
 
     /// Runs `copy` with the staging buffer, and with a function that runs another one on all threads of the copy. A
     /// thread that starts late finds no tile left, because the others have copied them.
     fn copy(&mut self, copy: impl FnOnce(&mut Ring, &dyn Fn(&(dyn Fn() + Sync))) -> Result<()>) -> Result<()> {
-        let (pool, others) = (&self.pool, self.threads - 1);
+        let (pool, direction, others) = (&self.pool, self.direction, self.threads - 1);
         let run = |serve: &(dyn Fn() + Sync)| {
             let serve = || {
                 IS_STAGING.set(true);
@@ -281,10 +282,10 @@ impl Staged {
             };
             // If the caller is itself a worker of a thread pool, it would run other jobs of its pool while it waits.
             if rayon_core::current_thread_index().is_some() {
-                let all = || on_all_threads(pool, others, &serve);
+                let all = || on_all_threads(pool, direction, others, &serve);
                 thread::scope(|scope| scope.spawn(all).join().unwrap_or_else(|payload| resume_unwind(payload)));
             } else {
-                on_all_threads(pool, others, &serve);
+                on_all_threads(pool, direction, others, &serve);
             }
         };
         self.ring.as_mut().map_or(Ok(()), |ring| copy(ring, &run))
@@ -292,11 +293,26 @@ impl Staged {
 }
 
 /// Runs `serve` on the calling thread and on `others` threads of the pool.
-fn on_all_threads(pool: &ThreadPool, others: usize, serve: &(dyn Fn() + Sync)) {
+fn on_all_threads(pool: &ThreadPool, direction: Direction, others: usize, serve: &(dyn Fn() + Sync)) {
     pool.in_place_scope(|scope| {
-        (0..others).for_each(|_| scope.spawn(|_| serve()));
+        match direction {
+            // All tiles can be copied at once, so each thread is woken as early as possible.
+            Direction::ToDevice => (0..others).for_each(|_| scope.spawn(|_| serve())),
+            // The device copies first, and this thread enqueues the first batches.
+            Direction::ToHost => wake(scope, others, serve),
+        }
         serve();
     });
+}
+
+/// Runs `serve` on `count` threads, of which the calling thread wakes two, and each of these two others.
+fn wake<'a>(scope: &Scope<'a>, count: usize, serve: &'a (dyn Fn() + Sync)) {
+    for count in [count / 2, count.div_ceil(2)].into_iter().filter(|count| *count > 0) {
+        scope.spawn(move |scope| {
+            wake(scope, count - 1, serve);
+            serve();
+        });
+    }
 }
 
 /// Ends the part of this thread in a staged copy.

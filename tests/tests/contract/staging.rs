@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use curium_driver::{Context, Error, Function, Graph, observe_calls};
-use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
+use curium_memory::{DeviceBuffer, DeviceSlice, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{During, on_driver, on_simulator, stream_work};
@@ -184,7 +184,7 @@ fn staging_buffer_is_as_long_as_the_longest_copy_so_far_up_to_the_size_in_the_op
             let source = words(copied, copied as u32);
             buffer.slice_mut(..copied).and_then(|mut part| part.copy_from_slice(&source)).expect("the part exists");
             assert_eq!(Staging::byte_len(stream.context()), expected, "after {copied} words");
-            assert!(buffer.slice(..copied).and_then(|part| part.to_vec()).expect("the part exists") == source);
+            assert!(buffer.slice(..copied).and_then(DeviceSlice::to_vec).expect("the part exists") == source);
             assert_eq!(Staging::byte_len(stream.context()), expected, "after {copied} words");
         }
         test.assert_calls(Function::cuMemFreeHost, 1, || Staging::trim(stream.context()));
