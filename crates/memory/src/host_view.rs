@@ -40,12 +40,16 @@ impl<'a, T> HostView<'a, T> {
 impl<'a, T> HostViewMut<'a, T> {
     /// Creates a view. The caller acquired `access` first and then waited for all accesses.
     pub(crate) fn new(elements: &'a mut [T], access: HostAccess) -> Self {
-        Self { elements, _access: Some(access), _attachment: None }
+        Self::ending(elements, Some(access), None)
     }
 
-    /// Creates a view of memory that is attached to the host for as long as the view exists.
-    pub(crate) fn attached(elements: &'a mut [T], attachment: HostAttachment<'a>) -> Self {
-        Self { elements, _access: None, _attachment: Some(attachment) }
+    /// Creates a view of memory that ends an access, or the attachment of the memory to the host.
+    pub(crate) fn ending(
+        elements: &'a mut [T],
+        access: Option<HostAccess>,
+        attachment: Option<HostAttachment<'a>>,
+    ) -> Self {
+        Self { elements, _access: access, _attachment: attachment }
     }
 }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use curium_driver::extend::{release, with_relaxed_capture_mode_if_possible};
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
 use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call};
 
 use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};
-use crate::{Array, ArrayFlags};
+use crate::{Array, ArrayFlags, wait};
 
 /// The kernel parameter type of a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,13 +104,6 @@ impl SurfaceHandle {
         self.raw = 0;
         Ok(())
     }
-
-    /// Destroys the surface that is being dropped, with a second attempt: the first error may come from earlier work. Captures
-    /// on other threads neither prevent this nor are invalidated by it.
-    fn destroy_in_any_case(&mut self) -> Result<()> {
-        let driver = self.uses.stream().driver().clone();
-        with_relaxed_capture_mode_if_possible(&driver, || self.destroy().or_else(|_| self.destroy()))
-    }
 }
 
 // SAFETY: `bind` makes the stream wait for every access to the array, and later accesses wait for this one, which
@@ -144,7 +137,8 @@ impl<T> fmt::Debug for Surface<T> {
 impl Drop for SurfaceHandle {
     fn drop(&mut self) {
         if self.raw != 0 {
-            release(|| self.destroy_in_any_case());
+            let driver = self.uses.stream().driver().clone();
+            release(|| wait::twice(&driver, || self.destroy()));
         }
     }
 }

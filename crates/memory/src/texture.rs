@@ -6,7 +6,7 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_driver::extend::{release, with_relaxed_capture_mode_if_possible};
+use curium_driver::extend::release;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
 use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call};
@@ -14,7 +14,7 @@ use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned,
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
 use crate::array::{ArrayHandle, MipmappedHandle, Uses};
-use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
+use crate::{Array, DeviceBuffer, MipmappedArray, Texel, wait};
 
 /// The kernel parameter type of a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -243,13 +243,6 @@ impl TextureHandle {
         self.raw = 0;
         Ok(())
     }
-
-    /// Destroys the texture that is being dropped, with a second attempt: the first error may come from earlier work. Captures
-    /// on other threads neither prevent this nor are invalidated by it.
-    fn destroy_in_any_case(&mut self) -> Result<()> {
-        let driver = self.context.driver().clone();
-        with_relaxed_capture_mode_if_possible(&driver, || self.destroy().or_else(|_| self.destroy()))
-    }
 }
 
 impl Kept for (Arc<Uses>, Arc<ArrayHandle>) {
@@ -336,7 +329,8 @@ impl<T> fmt::Debug for Texture<T> {
 impl Drop for TextureHandle {
     fn drop(&mut self) {
         if self.raw != 0 {
-            release(|| self.destroy_in_any_case());
+            let driver = self.context.driver().clone();
+            release(|| wait::twice(&driver, || self.destroy()));
         }
     }
 }

@@ -37,26 +37,31 @@ pub(crate) fn before_free_context(context: &Context) -> Result<()> {
     repeated(|| context.synchronize())
 }
 
-/// Calls `free` for memory of `bytes` bytes that is being dropped, a second time if it fails, because no caller can. If that fails too,
-/// the memory is leaked, counted and reported.
+/// Calls `end` for something that is being dropped, a second time if it fails, because no caller can: the first error may
+/// come from earlier work. Captures of other code, on other threads, neither prevent this nor are invalidated by it.
 ///
-/// Captures of other code, on other threads, neither prevent this nor are invalidated by it.
-pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, mut free: impl FnMut() -> Result<()>) {
-    let free = || with_relaxed_capture_mode_if_possible(driver, || free().or_else(|_| free()));
-    if let Some(Err(error)) = dropping(free) {
+/// # Errors
+///
+/// The error of the second attempt.
+pub(crate) fn twice(driver: &Driver, mut end: impl FnMut() -> Result<()>) -> Result<()> {
+    with_relaxed_capture_mode_if_possible(driver, || end().or_else(|_| end()))
+}
+
+/// Calls `free`, up to [`twice`], for memory of `bytes` bytes that is being dropped. If both attempts fail, the memory is
+/// leaked, counted and reported.
+pub(crate) fn free_or_leak(driver: &Driver, bytes: u64, free: impl FnMut() -> Result<()>) {
+    if let Some(Err(error)) = dropping(|| twice(driver, free)) {
         leak(driver, LeakedMemory::new(1, bytes), &error);
     }
 }
 
-/// Drops `value`, which owns memory of `bytes` bytes, after `wait` for its uses. If a second attempt fails too, the memory is leaked,
-/// counted and reported, unless the context is lost: then nothing accesses the memory.
-///
-/// Captures of other code, on other threads, neither prevent this nor are invalidated by it.
-pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, mut wait: impl FnMut() -> Result<()>) {
+/// Drops `value`, which owns memory of `bytes` bytes, after `wait`, up to [`twice`], for its uses. If both attempts fail, the
+/// memory is leaked, counted and reported, unless the context is lost: then nothing accesses the memory.
+pub(crate) fn drop_or_leak<T>(driver: &Driver, bytes: u64, value: T, wait: impl FnMut() -> Result<()>) {
     // Not dropped if the process is exiting.
     let value = ManuallyDrop::new(value);
     let waited = dropping(|| {
-        let waited = with_relaxed_capture_mode_if_possible(driver, || wait().or_else(|_| wait()));
+        let waited = twice(driver, wait);
         if waited.is_ok() || waited.as_ref().is_err_and(Error::is_sticky) {
             drop(ManuallyDrop::into_inner(value));
         }

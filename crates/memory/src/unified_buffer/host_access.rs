@@ -73,22 +73,24 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         const OPERATION: &str = "UnifiedBuffer::host_view_mut";
-        // Of a view that was forgotten, or whose end failed.
+        // The attachment of a view that was forgotten, or whose end failed.
         self.tracked.end_host_attachment(OPERATION)?;
         let access = self.tracked.view(OPERATION, true)?;
         let attachment = self.attach_to_host(OPERATION)?;
-        let (pointer, (_, accesses)) = (self.host_pointer(), self.tracked.stream_and_accesses());
-        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. They are accessed only
-        // after all other accesses have completed, and none can start while the buffer is borrowed exclusively and the
-        // view exists. `attach_to_host` ensures that the host may access it.
-        let elements = || unsafe { std::slice::from_raw_parts_mut(pointer, self.len) };
-        if let Some(attachment) = attachment {
+        // The end of the attachment ends the access as well.
+        let access = if attachment.is_some() {
             access.leave_open();
-            accesses.synchronize()?;
-            return Ok(HostViewMut::attached(elements(), attachment));
-        }
+            None
+        } else {
+            Some(access)
+        };
+        let (_, accesses) = self.tracked.stream_and_accesses();
         accesses.synchronize()?;
-        Ok(HostViewMut::new(elements(), access))
+        // SAFETY: the memory is live and holds `len` elements, for which every bit pattern is valid. All accesses have
+        // completed, and none can start while the buffer is borrowed exclusively and the view exists. `attach_to_host`
+        // ensures that the host may access it.
+        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
+        Ok(HostViewMut::ending(elements, access, attachment))
     }
 
     /// Attaches the buffer to all streams, to the host, or to `stream`, in stream order.
