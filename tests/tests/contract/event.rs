@@ -251,45 +251,6 @@ fn interprocess_event_with_timing_is_an_error_that_names_the_flag() {
     });
 }
 
-pub(crate) mod operations {
-    use curium_driver::{Event, EventFlags, IpcEventHandle, RecordFlags, Result};
-
-    use crate::operations::{Fixture, Operation, boxed, made};
-
-    pub(crate) const OPERATIONS: &[Operation] = &[
-        ("Event::new", |fixture| made(Event::new(&fixture.context, EventFlags::empty())?)),
-        ("Event::record", |fixture| made(fixture.event.record(&fixture.other)?)),
-        ("Event::is_finished", |fixture| made(fixture.event.is_finished()?)),
-        ("Event::synchronize", |fixture| made(fixture.event.synchronize()?)),
-        ("Event::milliseconds_since", |fixture| made(fixture.later.milliseconds_since(&fixture.event)?)),
-        ("Event::elapsed_since", |fixture| made(fixture.later.elapsed_since(&fixture.event)?)),
-        ("Event::close", |fixture| {
-            Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|returned| returned.error).map(boxed)
-        }),
-        ("Event::record_with_flags", |fixture| {
-            made(fixture.event.record_with_flags(&fixture.other, RecordFlags::empty())?)
-        }),
-        ("Event::into_raw", |fixture| {
-            let event = Event::new(&fixture.context, EventFlags::empty())?;
-            let raw = event.into_raw()?;
-            // SAFETY: the handle is live and has no other owner.
-            made(unsafe { Event::from_raw(&fixture.context, raw) })
-        }),
-    ];
-
-    pub(crate) const SOLITARY: &[Operation] = &[
-        ("Event::ipc_handle", |fixture| made(shared_event(fixture)?.ipc_handle()?)),
-        ("Event::open_ipc", |fixture| {
-            let handle = IpcEventHandle::from_bytes([1; 64]);
-            made(Event::open_ipc(&fixture.context, handle)?)
-        }),
-    ];
-
-    fn shared_event(fixture: &Fixture) -> Result<Event> {
-        Event::new(&fixture.context, EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING)
-    }
-}
-
 #[test]
 fn event_that_is_being_recorded_in_a_capture_is_not_waited_for_outside() {
     on_driver(|test| {
@@ -332,4 +293,43 @@ fn event_whose_record_in_a_capture_fails_is_where_it_was() {
         event.synchronize().expect("it is a point in time");
         outside.wait_event(&event).expect("it is a point in time");
     });
+}
+
+pub(crate) mod operations {
+    use curium_driver::{Event, EventFlags, IpcEventHandle, RecordFlags, Result};
+
+    use crate::operations::{Fixture, Operation, boxed, made};
+
+    pub(crate) const OPERATIONS: &[Operation] = &[
+        ("Event::new", |fixture| made(Event::new(&fixture.context, EventFlags::empty())?)),
+        ("Event::record", |fixture| made(fixture.event.record(&fixture.other)?)),
+        ("Event::is_finished", |fixture| made(fixture.event.is_finished()?)),
+        ("Event::synchronize", |fixture| made(fixture.event.synchronize()?)),
+        ("Event::milliseconds_since", |fixture| made(fixture.later.milliseconds_since(&fixture.event)?)),
+        ("Event::elapsed_since", |fixture| made(fixture.later.elapsed_since(&fixture.event)?)),
+        ("Event::close", |fixture| {
+            Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|returned| returned.error).map(boxed)
+        }),
+        ("Event::record_with_flags", |fixture| {
+            made(fixture.event.record_with_flags(&fixture.other, RecordFlags::empty())?)
+        }),
+        ("Event::into_raw", |fixture| {
+            let event = Event::new(&fixture.context, EventFlags::empty())?;
+            let raw = event.into_raw()?;
+            // SAFETY: the handle is live and has no other owner.
+            made(unsafe { Event::from_raw(&fixture.context, raw) })
+        }),
+    ];
+
+    pub(crate) const SOLITARY: &[Operation] = &[
+        ("Event::ipc_handle", |fixture| made(shared_event(fixture)?.ipc_handle()?)),
+        ("Event::open_ipc", |fixture| {
+            let handle = IpcEventHandle::from_bytes([1; 64]);
+            made(Event::open_ipc(&fixture.context, handle)?)
+        }),
+    ];
+
+    fn shared_event(fixture: &Fixture) -> Result<Event> {
+        Event::new(&fixture.context, EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING)
+    }
 }

@@ -21,6 +21,19 @@ fn take<T>(seen: &Seen<T>) -> T {
     seen.lock().unwrap_or_else(PoisonError::into_inner).take().expect("the user's code has run")
 }
 
+/// Runs a test that would not end if a thread waited for itself.
+fn without_deadlock(test: impl FnOnce(&TestDriver) + Send + 'static) {
+    let (done, is_done) = mpsc::channel();
+    let testing = thread::spawn(move || {
+        on_driver(test);
+        done.send(()).unwrap_or_default();
+    });
+    if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        panic!("a thread waits for itself");
+    }
+    testing.join().expect("the test succeeds");
+}
+
 /// An upstream resource that allocates from the cache above it and queries its statistics.
 struct Circular {
     cache: Seen<CachingResource>,
@@ -215,14 +228,5 @@ fn copy_during_an_access(test: &TestDriver, is_first_accessed: bool) {
 
 #[test]
 fn staged_copy_in_the_middle_of_an_access_does_not_wait_for_a_launch_that_waits_for_it() {
-    let (done, is_done) = mpsc::channel();
-    // Runs on its own thread: a deadlock would otherwise prevent the test from ending.
-    let copying = thread::spawn(move || {
-        on_driver(|test| [true, false].into_iter().for_each(|is_first| copy_during_an_access(test, is_first)));
-        done.send(()).unwrap_or_default();
-    });
-    if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-        panic!("the copy and the launch wait for each other");
-    }
-    copying.join().expect("the copy succeeds");
+    without_deadlock(|test| [true, false].into_iter().for_each(|is_first| copy_during_an_access(test, is_first)));
 }

@@ -178,7 +178,7 @@ fn staging_buffer_is_as_long_as_the_longest_copy_so_far_up_to_the_size_in_the_op
         let options = StagingOptions::new().with_threads(4).with_buffer_bytes(4 * BUFFER).with_threshold(BUFFER);
         Staging::set_options(stream.context(), options).expect("the options are valid");
         let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 2 * BUFFER).expect("memory suffices");
-        // The copies in bytes, and the size of the staging buffer after each.
+        // The sizes of the copies, and of the staging buffer after each, in multiples of `BUFFER`.
         let steps = [(1, 1), (2, 2), (1, 2), (3, 4), (1, 4), (8, 4)];
         for (copied, expected) in steps.map(|(copied, expected)| (copied * BUFFER / 4, expected * BUFFER)) {
             let source = words(copied, copied as u32);

@@ -1,6 +1,6 @@
 //! Call observers whose thread is making a stream wait for other accesses, and holds locks for that.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -8,22 +8,9 @@ use curium_driver::{Function, Graph, GraphExec, Stream, observe_calls};
 use curium_memory::{DeviceBuffer, MappedBuffer, Staging, StagingOptions};
 use curium_sim::Fault;
 use curium_sys::CUresult;
-use curium_tests::{During, Gate, TestDriver, on_driver};
+use curium_tests::{During, Gate, TestDriver};
 
-use super::{Seen, take};
-
-/// Runs a test that would not end if a thread waited for itself.
-fn without_deadlock(test: impl FnOnce(&TestDriver) + Send + 'static) {
-    let (done, is_done) = mpsc::channel();
-    let testing = thread::spawn(move || {
-        on_driver(test);
-        done.send(()).unwrap_or_default();
-    });
-    if is_done.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-        panic!("a thread waits for itself");
-    }
-    testing.join().expect("the test succeeds");
-}
+use super::{Seen, take, without_deadlock};
 
 /// A graph that fills a buffer and copies it to another one.
 struct Leasing {
