@@ -97,6 +97,7 @@ macro_rules! define {
         }
 
         /// The variants for the default stream of the calling thread.
+        #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
         mod per_thread_stream {
             use super::*;
 
@@ -121,7 +122,18 @@ macro_rules! define_variant {
         #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         pub(super) unsafe extern "C" fn $variant<const SLOT: usize>($($parameter: $ty),*) -> $result {
             // SAFETY: the caller upholds the contract of the C function.
-            per_thread::within(|| unsafe { any_slot::$name(SLOT, $($parameter),*) })
+            unsafe { $name(SLOT, $($parameter),*) }
+        }
+
+        /// Calls the driver in a slot.
+        ///
+        /// # Safety
+        ///
+        /// The contract of the C function.
+        #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
+        unsafe fn $name(slot: usize, $($parameter: $ty),*) -> CUresult {
+            // SAFETY: the caller upholds the contract of the C function.
+            per_thread::within(|| unsafe { any_slot::$name(slot, $($parameter),*) })
         }
     };
 }
