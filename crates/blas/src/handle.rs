@@ -74,5 +74,6 @@ pub(crate) fn report_drop(operation: &'static str, error: Error) {
 /// Calls the library with the handle's context current.
 #[inline]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    context.entered(|_| Ok(operation()))?
+    let _entered = context.enter()?;
+    operation()
 }

@@ -279,8 +279,23 @@ impl Context {
     /// The error of `operation`, or an error returned by the driver if the context cannot be made current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
-        let _entered = Entered::new(self.driver(), self.as_raw())?;
+        let _entered = self.enter()?;
         operation(self.driver())
+    }
+
+    /// Makes this context current on the calling thread until the result is dropped, which restores the previously
+    /// current context. Unlike [`Context::entered`], it serves operations with an error type of their own.
+    ///
+    /// Results are dropped in the reverse order of their creation.
+    ///
+    /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An error returned by the driver.
+    #[inline]
+    pub fn enter(&self) -> Result<Entered<'_>> {
+        Entered::new(self.driver(), self.as_raw())
     }
 
     /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A primary context is

@@ -3,8 +3,8 @@
 //! `curium-memory` and `curium-nvrtc` use the items of this module and the following methods to call the driver, create
 //! errors and release handles:
 //!
-//! - Calls: [`call!`](crate::call) calls a driver function. [`Context::entered`](crate::Context::entered) makes a
-//!   context current for the call.
+//! - Calls: [`call!`](crate::call) calls a driver function. [`Context::entered`](crate::Context::entered) or
+//!   [`Context::enter`](crate::Context::enter) makes a context current for the call.
 //! - Errors: [`Error::argument`](crate::Error::argument) rejects an argument. [`Error::about`](crate::Error::about),
 //!   [`Error::advised`](crate::Error::advised) and [`Error::during`](crate::Error::during) add details to an error.
 //! - Ownership: [`Driver::expect_same`](crate::Driver::expect_same) rejects a handle of another driver.
@@ -28,6 +28,7 @@
 
 pub use crate::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
 pub use crate::base::capture_mode::{with_relaxed_capture_mode, with_relaxed_capture_mode_if_possible};
+pub use crate::base::current::Entered;
 pub use crate::base::exclusive::{Exclusive, ExclusiveGuard};
 pub use crate::base::leak::leak;
 pub use crate::base::release::{contain, dropping, is_exiting, release, report};

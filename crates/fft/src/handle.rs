@@ -68,5 +68,6 @@ impl Drop for Handle {
 
 #[inline]
 fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    context.entered(|_| Ok(operation()))?
+    let _entered = context.enter()?;
+    operation()
 }

@@ -9,7 +9,7 @@ use curium_driver::hazard::AccessGuard;
 use smallvec::SmallVec;
 
 use crate::communicator::Communicator;
-use crate::communicator::shared::{Shared, entered};
+use crate::communicator::shared::Shared;
 use crate::communicator::using::Using;
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::Nccl;
@@ -116,14 +116,14 @@ impl<'a> Group<'a> {
         operation.expect_element(self.library)?;
         let count = operation.count(place, true)?;
         let using = Using::begin(Arc::clone(shared), name)?;
+        let _entered = shared.context.enter()?;
         let mut guard = AccessGuard::new(stream)?;
         shared.keep(&guard, &operation);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.bind(&mut guard) }?;
         let call = Call { api: shared.api(), communicator: using.raw(), stream: stream.as_raw().cast(), place, count };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
-        let called = entered(&shared.context, || unsafe { operation.call(&call) });
-        let (operator, result) = match called {
+        let (operator, result) = match unsafe { operation.call(&call) } {
             Ok(operator) => (operator, Ok(())),
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
@@ -140,28 +140,23 @@ impl<'a> Group<'a> {
         let api = self.library.api();
         // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
         let end = || unsafe { call!(api, ncclGroupEnd()) };
-        let mut ended = None;
-        if let Some(first) = self.operations.first() {
+        let ended = {
             // Without the context, the group ends as well.
-            let _ = entered(&first.using.shared().context, || {
-                ended = Some(end());
-                Ok(())
-            });
-        }
-        let mut result = ended.unwrap_or_else(end);
+            let _entered = self.operations.first().and_then(|first| first.using.shared().context.enter().ok());
+            end()
+        };
         IS_OPEN.set(false);
-        // A non-blocking group enqueues its operations, and uses their operators, before it has completed.
         let waits = self.operations.iter().any(|added| added.using.shared().timeout.is_some());
-        let communicators = if waits { self.communicators() } else { Vec::new() };
+        if waits { self.settle(ended) } else { self.finish(ended) }
+    }
+
+    /// Waits until a non-blocking group has enqueued its operations, and used their operators, and records their accesses.
+    #[cold]
+    fn settle(&mut self, ended: Result<()>) -> Result<()> {
+        let communicators = self.communicators();
         let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
         let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
-        result = result.and(settled);
-        for added in &mut self.operations {
-            if let Err(error) = added.finish() {
-                result = result.and(Err(error));
-            }
-        }
-        self.operations.clear();
+        let result = self.finish(ended.and(settled));
         if has_timed_out {
             // No call uses them any more.
             communicators.iter().try_for_each(|shared| shared.abort())?;
@@ -169,8 +164,18 @@ impl<'a> Group<'a> {
         result
     }
 
+    /// Records the accesses of the operations.
+    fn finish(&mut self, mut result: Result<()>) -> Result<()> {
+        for added in &mut self.operations {
+            if let Err(error) = added.finish() {
+                result = result.and(Err(error));
+            }
+        }
+        self.operations.clear();
+        result
+    }
+
     /// Returns each communicator of the operations once.
-    #[cold]
     fn communicators(&self) -> Vec<Arc<Shared>> {
         let mut used: Vec<Arc<Shared>> = Vec::new();
         for added in &self.operations {

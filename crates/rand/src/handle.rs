@@ -150,5 +150,6 @@ impl<A> fmt::Debug for Handle<A> {
 /// Calls the library with a context current.
 #[inline]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    context.entered(|_| Ok(operation()))?
+    let _entered = context.enter()?;
+    operation()
 }

@@ -34,6 +34,30 @@ fn pushed_contexts_are_popped_in_reverse() {
 }
 
 #[test]
+fn context_is_current_until_the_result_of_enter_is_dropped() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        let before = current(test);
+        let outer = first.enter().expect("a context can be entered");
+        {
+            let _inner = second.enter().expect("a context can be entered");
+            assert_eq!(current(test), second.as_raw());
+            let _same = second.enter().expect("the current context can be entered");
+            assert_eq!(current(test), second.as_raw());
+        }
+        assert_eq!(current(test), first.as_raw());
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let _inner = second.enter().expect("a context can be entered");
+            panic!("while a context is entered");
+        }));
+        assert!(unwound.is_err());
+        assert_eq!(current(test), first.as_raw(), "unwinding drops the result");
+        drop(outer);
+        assert_eq!(current(test), before);
+    });
+}
+
+#[test]
 fn set_current_takes_the_place_of_the_top() {
     on_driver(|test| {
         let (first, second) = contexts(test);

@@ -8,8 +8,10 @@ use crate::base::release::release;
 use crate::call;
 use crate::{Driver, Result};
 
-/// A context that is current on this thread until this value is dropped.
-pub(crate) struct Entered<'a> {
+/// A context that is current on this thread until this value is dropped ([`Context::enter`](crate::Context::enter)).
+#[derive(Debug)]
+#[must_use = "the context is current until this value is dropped"]
+pub struct Entered<'a> {
     driver: &'a Driver,
     pushed: bool,
     /// The stack belongs to this thread.
@@ -29,6 +31,7 @@ impl<'a> Entered<'a> {
 
     /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context set in its place is
     /// also popped.
+    #[cold]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
@@ -38,7 +41,7 @@ impl<'a> Entered<'a> {
     /// Pops this context from the stack.
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is valid for writes, and the context pushed by this value is on top of the stack.
+        // SAFETY: `popped` is valid for writes.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
     }
 

@@ -7,7 +7,6 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use curium_sys::CUdeviceptr;
-use smallvec::SmallVec;
 
 use super::OPERATION;
 use super::lease::Leased;
@@ -23,6 +22,8 @@ use crate::{Error, Result, Stream};
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
+    /// `true` if the driver call may wait for the stream, so accesses to leased memory are locked one by one.
+    is_blocking: bool,
     /// [`Drop`] releases it, so dropping the field does nothing.
     held: ManuallyDrop<Held>,
     /// The thread's number of held items, `HELD`, makes this type `!Send`.
@@ -36,24 +37,18 @@ enum Held {
     Nothing,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Operation,
-    /// Locks of a capture or of leased memory.
-    Locks(Locks),
+    /// Locks of a capture or of leased memory, in a box: a guard is moved often, and rarely has any.
+    Locks(Box<Locks>),
 }
 
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
-    /// `true` if the driver call may wait for the stream, so accesses to leased memory are locked one by one.
-    is_blocking: bool,
     /// As for [`Held::Operation`], for accesses that are not in `leases`.
     is_operation: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
-    leases: SmallVec<[(Arc<Leased>, bool); INLINE_LEASES]>,
+    leases: Vec<(Arc<Leased>, bool)>,
 }
-
-/// The number of leased allocations that an operation locks without a heap allocation: more than most kernels have
-/// pointers.
-const INLINE_LEASES: usize = 6;
 
 thread_local! {
     /// The number of captures, operations and leases that guards of this thread hold.
@@ -88,14 +83,14 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub fn blocking(stream: &'a Stream) -> Result<Self> {
         let mut guard = Self::new(stream)?;
-        guard.locks().is_blocking = true;
+        guard.is_blocking = true;
         Ok(guard)
     }
 
     /// Creates the guard of an operation on a stream that belongs to no capture.
     #[inline]
     pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
-        Self { stream, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
+        Self { stream, is_blocking: false, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
     }
 
     /// Returns the stream on which the operation is enqueued.
@@ -168,7 +163,7 @@ impl<'a> AccessGuard<'a> {
     pub(super) fn begin_operation(&mut self) -> bool {
         match &*self.held {
             Held::Nothing => {
-                let has_begun = self.count_operation();
+                let has_begun = !self.is_blocking && self.count_operation();
                 if has_begun {
                     *self.held = Held::Operation;
                 }
@@ -182,8 +177,7 @@ impl<'a> AccessGuard<'a> {
     #[cold]
     #[inline(never)]
     fn begin_operation_beside_locks(&mut self) -> bool {
-        let Locks { is_blocking, is_operation, .. } = *self.locks();
-        let has_begun = is_operation || !is_blocking && self.count_operation();
+        let has_begun = self.is_operation() || !self.is_blocking && self.count_operation();
         self.locks().is_operation = has_begun;
         has_begun
     }
@@ -248,7 +242,7 @@ impl<'a> AccessGuard<'a> {
     /// Returns the locks, creating an empty set if there are none.
     fn locks(&mut self) -> &mut Locks {
         if !matches!(*self.held, Held::Locks(_)) {
-            *self.held = Held::Locks(Locks { is_operation: self.is_operation(), ..Locks::default() });
+            *self.held = Held::Locks(Box::new(Locks { is_operation: self.is_operation(), ..Locks::default() }));
         }
         let Held::Locks(locks) = &mut *self.held else { unreachable!("the locks were made above") };
         locks
@@ -261,15 +255,7 @@ impl<'a> AccessGuard<'a> {
             HELD.set(HELD.get() - 1);
             self.stream.sync_points().operations().end();
         }
-        if matches!(*self.held, Held::Locks(_)) {
-            self.unlock();
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn unlock(&mut self) {
-        let locks = std::mem::take(self.locks());
+        let Held::Locks(locks) = std::mem::replace(&mut *self.held, Held::Nothing) else { return };
         HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
         locks.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
         locks.capture.iter().for_each(|scope| scope.leave());

@@ -373,19 +373,15 @@ pub(super) fn report_failed_end(result: Result<()>) {
 
 /// Calls the library with the communicator's context current.
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    context.entered(|_| Ok(operation()))?
+    let _entered = context.enter()?;
+    operation()
 }
 
 /// Calls the library like [`entered`]. Returns the error in a box, which is small.
 #[inline]
 pub(crate) fn failure_within(context: &Context, operation: impl FnOnce() -> Result<()>) -> Option<Box<Error>> {
-    let mut failure = None;
-    let entered = context.entered(|_| {
-        failure = operation().err().map(Box::new);
-        Ok(())
-    });
-    match entered {
-        Ok(()) => failure,
-        Err(error) => failure.or_else(|| Some(Box::new(error.into()))),
+    match context.enter() {
+        Ok(_entered) => operation().err().map(Box::new),
+        Err(error) => Some(Box::new(error.into())),
     }
 }

@@ -54,36 +54,35 @@ impl MatmulPlan {
         let workspace = if bytes == 0 { 0 } else { workspace };
         let Descriptors { operation, a: of_a, b: of_b, c: of_c, d: of_d, .. } = descriptors;
         let lt = &self.lt;
+        let _entered = lt.context().enter()?;
         let mut guard = AccessGuard::new(stream)?;
         lt.keep(&guard);
         // SAFETY: `launched` follows the call.
         unsafe { operands.bind(self.required, &mut guard) }?;
-        let called = lt.entered(|api, handle| {
-            // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
-            unsafe {
-                call!(
-                    api,
-                    cublasLtMatmul(
-                        handle,
-                        operation.raw(),
-                        alpha,
-                        address(a),
-                        of_a.raw(),
-                        address(b),
-                        of_b.raw(),
-                        beta,
-                        address(c),
-                        of_c.raw(),
-                        address_mut(d),
-                        of_d.raw(),
-                        raw,
-                        address_mut(workspace),
-                        bytes,
-                        on,
-                    )
+        // SAFETY: the descriptors are live, the operands have their sizes in live memory, and the factors are where the mode requires.
+        let called = unsafe {
+            call!(
+                lt.library().api(),
+                cublasLtMatmul(
+                    lt.as_raw(),
+                    operation.raw(),
+                    alpha,
+                    address(a),
+                    of_a.raw(),
+                    address(b),
+                    of_b.raw(),
+                    beta,
+                    address(c),
+                    of_c.raw(),
+                    address_mut(d),
+                    of_d.raw(),
+                    raw,
+                    address_mut(workspace),
+                    bytes,
+                    on,
                 )
-            }
-        });
+            )
+        };
         // A failure may come after some work was enqueued.
         // SAFETY: `bind` succeeded with this guard.
         unsafe { operands.launched(self.required, &mut guard) };
