@@ -15,7 +15,11 @@ use curium_blas::sys::{
 };
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut};
 use curium_driver::{Context, Stream};
+use curium_fft::sys::{CUFFT_FORWARD, cufftHandle, cufftResult};
+use curium_fft::{Complex32, CuFft, Plan, Shape};
 use curium_memory::DeviceBuffer;
+use curium_rand::sys::{curandGenerator_t, curandStatus_t};
+use curium_rand::{CuRand, Generator, Philox4x32};
 use curium_tests::{assume_current, copy_of, idle_driver_that_assumes_a_context};
 
 const SIZE: usize = 16;
@@ -58,6 +62,24 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             let mut workspace = plan.workspace(&stream)?;
             Ok(curium_matmuls(&mut plan, &stream, &mut matrices, &mut workspace, count)?)
         }
+        "c_transforms" | "curium_transforms" => {
+            let library = idle_fft()?;
+            let mut plan = Plan::new(&library, &stream, &Shape::new([SIZE]))?;
+            let mut data = DeviceBuffer::<Complex32>::zeroed(&stream, SIZE)?;
+            if mode == "curium_transforms" {
+                return Ok(curium_transforms(&mut plan, &mut data, count)?);
+            }
+            c_transforms(library.api(), plan.as_raw(), &data, count).map_err(|code| format!("{code:?}").into())
+        }
+        "c_uniforms" | "curium_uniforms" => {
+            let library = idle_rand()?;
+            let mut generator = Generator::seeded(&library, &stream, 1)?;
+            let mut numbers = DeviceBuffer::<f32>::zeroed(&stream, SIZE)?;
+            if mode == "curium_uniforms" {
+                return Ok(curium_uniforms(&mut generator, &mut numbers, count)?);
+            }
+            c_uniforms(library.api(), generator.as_raw(), &numbers, count).map_err(|code| format!("{code:?}").into())
+        }
         other => Err(format!("there is no mode {other}").into()),
     }
 }
@@ -86,6 +108,22 @@ fn idle_lt(context: &Context) -> Result<BlasLt> {
     api.cublasLtMatmul = Some(multiply_nothing_lt);
     // SAFETY: as above.
     BlasLt::new(&unsafe { CuBlasLt::from_api(api) }?, context)
+}
+
+/// As above, for cuFFT.
+fn idle_fft() -> curium_fft::Result<CuFft> {
+    let mut api = copy_of(curium_sim_libraries::cufft().api());
+    api.cufftXtExec = Some(transform_nothing);
+    // SAFETY: as above.
+    unsafe { CuFft::from_api(api) }
+}
+
+/// As above, for cuRAND.
+fn idle_rand() -> curium_rand::Result<CuRand> {
+    let mut api = copy_of(curium_sim_libraries::curand().api());
+    api.curandGenerateUniform = Some(generate_nothing);
+    // SAFETY: as above.
+    unsafe { CuRand::from_api(api) }
 }
 
 /// Enqueues as a C program does: the call, and a check of its result.
@@ -155,6 +193,65 @@ fn curium_matmuls(
     Ok(())
 }
 
+#[inline(never)]
+fn c_transforms(
+    api: &curium_fft::sys::Api,
+    plan: cufftHandle,
+    data: &DeviceBuffer<Complex32>,
+    count: u64,
+) -> Result<(), cufftResult> {
+    for _ in 0..count {
+        let data = ptr::without_provenance_mut(black_box(data).as_pointer().as_raw() as usize);
+        // SAFETY: `idle_fft` has put a function there.
+        let transform = unsafe { black_box(api).cufftXtExec.unwrap_unchecked() };
+        // SAFETY: the function does nothing.
+        match unsafe { transform(black_box(plan), data, data, CUFFT_FORWARD) } {
+            cufftResult::CUFFT_SUCCESS => {}
+            code => return Err(code),
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_transforms(
+    plan: &mut Plan<Complex32, Complex32>,
+    data: &mut DeviceBuffer<Complex32>,
+    count: u64,
+) -> curium_fft::Result<()> {
+    (0..count).try_for_each(|_| black_box(&mut *plan).forward_in_place(black_box(&mut *data)))
+}
+
+#[inline(never)]
+fn c_uniforms(
+    api: &curium_rand::sys::Api,
+    generator: curandGenerator_t,
+    numbers: &DeviceBuffer<f32>,
+    count: u64,
+) -> Result<(), curandStatus_t> {
+    for _ in 0..count {
+        let numbers = black_box(numbers);
+        let place = ptr::without_provenance_mut(numbers.as_pointer().as_raw() as usize);
+        // SAFETY: `idle_rand` has put a function there.
+        let generate = unsafe { black_box(api).curandGenerateUniform.unwrap_unchecked() };
+        // SAFETY: the function does nothing.
+        match unsafe { generate(black_box(generator), place, numbers.len()) } {
+            curandStatus_t::CURAND_STATUS_SUCCESS => {}
+            code => return Err(code),
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_uniforms(
+    generator: &mut Generator<Philox4x32>,
+    numbers: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> curium_rand::Result<()> {
+    (0..count).try_for_each(|_| black_box(&mut *generator).uniform(black_box(&mut *numbers)))
+}
+
 impl Matrices {
     fn pointers(&self) -> [*mut c_void; 3] {
         let Self { a, b, d } = self;
@@ -205,4 +302,12 @@ unsafe extern "C" fn multiply_nothing_lt(
     _: cudaStream_t,
 ) -> cublasStatus_t {
     cublasStatus_t::CUBLAS_STATUS_SUCCESS
+}
+
+unsafe extern "C" fn transform_nothing(_: cufftHandle, _: *mut c_void, _: *mut c_void, _: c_int) -> cufftResult {
+    cufftResult::CUFFT_SUCCESS
+}
+
+unsafe extern "C" fn generate_nothing(_: curandGenerator_t, _: *mut f32, _: usize) -> curandStatus_t {
+    curandStatus_t::CURAND_STATUS_SUCCESS
 }

@@ -15,6 +15,8 @@ pub(crate) struct Layout {
     pub(crate) batches: usize,
     pub(crate) input: Side,
     pub(crate) output: Side,
+    /// The number of complex elements that a transform in place needs; `None` if the layouts of both sides do not agree.
+    span_in_place: Option<usize>,
 }
 
 /// The layout of one side of a transform.
@@ -47,7 +49,8 @@ impl Layout {
         if output.overlaps(*batches) {
             return Err(refused(operation, format!("elements of the output overlap ({output}, {batches} batches)")));
         }
-        Ok(Self { form, lengths: lengths.clone(), batches: *batches, input, output })
+        let span_in_place = span_in_place(form, *batches, &input, &output);
+        Ok(Self { form, lengths: lengths.clone(), batches: *batches, input, output, span_in_place })
     }
 
     /// Checks that every length is a power of two.
@@ -60,14 +63,9 @@ impl Layout {
     }
 
     /// Returns the number of complex elements that a transform in place needs, if the layouts of both sides agree.
+    #[inline]
     pub(crate) fn span_in_place(&self, operation: &'static str) -> Result<usize> {
-        let (real, complex) = match self.form {
-            Form::ComplexToComplex if self.input == self.output => return Ok(self.input.span),
-            Form::ComplexToComplex => return Err(self.disagreement(operation)),
-            Form::RealToComplex => (&self.input, &self.output),
-            Form::ComplexToReal => (&self.output, &self.input),
-        };
-        if complex.holds(real, self.batches) { Ok(complex.span) } else { Err(self.disagreement(operation)) }
+        self.span_in_place.ok_or_else(|| self.disagreement(operation))
     }
 
     #[cold]
@@ -76,6 +74,15 @@ impl Layout {
         let Self { input, output, .. } = self;
         refused(operation, format!("layouts do not agree (input {input}, output {output}){advice}"))
     }
+}
+
+fn span_in_place(form: Form, batches: usize, input: &Side, output: &Side) -> Option<usize> {
+    let (complex, agree) = match form {
+        Form::ComplexToComplex => (input, input == output),
+        Form::RealToComplex => (output, output.holds(input, batches)),
+        Form::ComplexToReal => (input, input.holds(output, batches)),
+    };
+    agree.then_some(complex.span)
 }
 
 impl Side {
@@ -107,6 +114,7 @@ impl Side {
     }
 
     /// Returns the number of elements from the first one to the last one of all batches.
+    #[inline]
     pub(crate) fn span(&self) -> usize {
         self.span
     }

@@ -238,7 +238,7 @@ impl Matmul {
     /// has none.
     #[must_use]
     pub fn auxiliary_len(&self) -> usize {
-        self.auxiliary().map_or(0, |requirement| requirement.len)
+        self.auxiliary().map_or(0, |requirement| requirement.len())
     }
 
     pub(super) const fn c_type(&self) -> ElementType {
@@ -323,7 +323,7 @@ impl Matmul {
             Auxiliary::Mask => (ElementType::U8, elements / 8),
             Auxiliary::Input => (self.d.element, elements),
         };
-        Some(Requirement { element, len, access, alignment: ALIGNMENT })
+        Some(Requirement::new(element, len, access, ALIGNMENT))
     }
 
     /// Returns the memory that the product requires, but for the workspace. The layouts are checked.
@@ -332,9 +332,9 @@ impl Matmul {
         let matrix = |matrix: TypedLayout, access| {
             let last = matrix.stride * self.batch_count.saturating_sub(1);
             let len = last + matrix.stored().stored.span();
-            Requirement { element: matrix.element, len, access, alignment: self.alignment }
+            Requirement::new(matrix.element, len, access, self.alignment)
         };
-        let number = |element, access| Requirement { element, len: 1, access, alignment: element.bytes() };
+        let number = |element: ElementType, access| Requirement::new(element, 1, access, element.bytes());
         all[Role::A] = Some(matrix(self.a, Use::Read));
         all[Role::B] = Some(matrix(self.b, Use::Read));
         all[Role::C] = self.c.map(|c| matrix(c, Use::Read));
@@ -343,7 +343,7 @@ impl Matmul {
             all[Role::Alpha] = Some(number(self.scale_type(), Use::Read));
             all[Role::Beta] = all[Role::Alpha];
         }
-        let bias = |(access, element, len)| Requirement { element, len, access, alignment: ALIGNMENT };
+        let bias = |(access, element, len)| Requirement::new(element, len, access, ALIGNMENT);
         all[Role::Bias] = self.bias().map(bias);
         all[Role::Auxiliary] = self.auxiliary();
         for (scale, role, access) in [

@@ -267,19 +267,19 @@ impl<'a> Operands<'a> {
 }
 
 impl Slot<'_> {
-    /// Returns `true` if the memory is what the plan requires. Sizes of elements, and alignments, are powers of two.
+    /// Returns `true` if the memory is what the plan requires. Alignments are powers of two.
     #[inline]
     fn fits(&self, requirement: &Requirement) -> bool {
-        let Requirement { element, len, access, alignment } = *requirement;
+        let Requirement { element, bytes, access, alignment } = *requirement;
         self.element == element
-            && self.memory.len() >> element.bytes().trailing_zeros() >= len
+            && self.memory.len() >= bytes
             && (access == Use::Write) == matches!(self.memory, Memory::Write(_))
             && self.memory.address() & (alignment as u64 - 1) == 0
     }
 
     fn problem(&self, role: Role, requirement: &Requirement) -> Option<String> {
-        let Requirement { element, len, access, alignment } = *requirement;
-        let name = role.name();
+        let Requirement { element, access, alignment, .. } = *requirement;
+        let (name, len) = (role.name(), requirement.len());
         if self.element != element {
             return Some(format!("{name} consists of {}, the plan's of {element}", self.element));
         }
@@ -304,9 +304,9 @@ impl Slot<'_> {
 }
 
 fn missing(role: Role, requirement: &Requirement) -> String {
-    let Requirement { element, len, access, .. } = requirement;
+    let Requirement { element, access, .. } = requirement;
     let verb = if *access == Use::Write { "writes" } else { "reads" };
-    format!("{} is missing (the plan {verb} {len} elements of {element})", role.name())
+    format!("{} is missing (the plan {verb} {} elements of {element})", role.name(), requirement.len())
 }
 
 impl Memory<'_> {

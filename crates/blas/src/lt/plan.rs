@@ -126,8 +126,7 @@ impl MatmulPlan {
         let mut requirements = matmul.requirements();
         let bytes = prepared.as_ref().map_or(0, |(_, algorithm)| algorithm.workspace_bytes);
         if bytes > 0 {
-            requirements[Role::Workspace] =
-                Some(Requirement { element: ElementType::U8, len: bytes, access: Use::Write, alignment: 256 });
+            requirements[Role::Workspace] = Some(Requirement::new(ElementType::U8, bytes, Use::Write, 256));
         }
         let required = Roles::with_values(&requirements);
         Self { lt: lt.clone(), matmul: *matmul, requirements, required, prepared }

@@ -26,11 +26,23 @@ pub(super) enum Role {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Requirement {
     pub(super) element: ElementType,
-    /// The number of elements from the first to the last.
-    pub(super) len: usize,
+    /// The number of bytes from the first element to the last.
+    pub(super) bytes: usize,
     pub(super) access: Use,
     /// The number of bytes that the address is a multiple of.
     pub(super) alignment: usize,
+}
+
+impl Requirement {
+    /// `len` is the number of elements from the first to the last.
+    pub(super) fn new(element: ElementType, len: usize, access: Use, alignment: usize) -> Self {
+        Self { element, bytes: len.saturating_mul(element.bytes()), access, alignment }
+    }
+
+    /// Returns the number of elements from the first to the last.
+    pub(super) fn len(&self) -> usize {
+        self.bytes / self.element.bytes()
+    }
 }
 
 /// A value for each role.

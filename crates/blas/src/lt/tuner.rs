@@ -227,7 +227,7 @@ impl Scratch {
         let requirements = matmul.requirements();
         let bytes = |role| match (role, requirements[role]) {
             (Role::Workspace, _) => plans.iter().map(MatmulPlan::workspace_bytes).max(),
-            (_, Some(requirement)) => Some(requirement.len * requirement.element.bytes()),
+            (_, Some(requirement)) => Some(requirement.bytes),
             (_, None) => None,
         };
         let largest = Role::ALL.into_iter().filter_map(bytes).max().unwrap_or(0);

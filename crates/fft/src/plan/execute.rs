@@ -9,7 +9,7 @@ use num_complex::Complex;
 
 use super::Plan;
 use crate::element::Real;
-use crate::error::{Result, ShapeError};
+use crate::error::{Error, Result, ShapeError};
 use crate::operand::Operand;
 use crate::sys::{CUFFT_FORWARD, CUFFT_INVERSE};
 
@@ -217,18 +217,28 @@ fn address(device: CUdeviceptr) -> *mut c_void {
     std::ptr::without_provenance_mut(device as usize)
 }
 
+#[inline]
 fn expect_len(operation: &'static str, name: &str, needed: usize, found: usize) -> Result<()> {
-    if found >= needed {
-        return Ok(());
-    }
-    Err(ShapeError::refused(operation, format!("{name} too short ({found} elements, the plan needs {needed})")))
+    if found >= needed { Ok(()) } else { Err(too_short(operation, name, needed, found)) }
+}
+
+#[cold]
+fn too_short(operation: &'static str, name: &str, needed: usize, found: usize) -> Error {
+    ShapeError::refused(operation, format!("{name} too short ({found} elements, the plan needs {needed})"))
 }
 
 /// Checks that memory is aligned as C's complex numbers are, which cuFFT requires of real numbers, too. Rust's have half of the alignment.
+/// `alignment` is the size of a complex number, a power of two.
+#[inline]
 fn expect_aligned(operation: &'static str, name: &str, address: CUdeviceptr, alignment: usize) -> Result<()> {
-    if address.is_multiple_of(alignment as CUdeviceptr) {
+    if address & (alignment as CUdeviceptr - 1) == 0 {
         return Ok(());
     }
+    Err(misaligned(operation, name, address, alignment))
+}
+
+#[cold]
+fn misaligned(operation: &'static str, name: &str, address: CUdeviceptr, alignment: usize) -> Error {
     let problem = format!("{name} misaligned (address {address:#x}, cuFFT needs multiples of {alignment} bytes)");
-    Err(ShapeError::refused(operation, problem))
+    ShapeError::refused(operation, problem)
 }
