@@ -66,10 +66,14 @@ impl<'a> AccessGuard<'a> {
     /// while its thread is ordering another access.
     #[inline]
     pub fn new(stream: &'a Stream) -> Result<Self> {
+        // In separate functions, so that the guard of an operation outside captures is written once, and not copied.
+        if stream.scope().is_none() { Ok(Self::outside_captures(stream)) } else { Self::within_capture(stream) }
+    }
+
+    #[cold]
+    fn within_capture(stream: &'a Stream) -> Result<Self> {
         let mut guard = Self::outside_captures(stream);
-        if stream.scope().is_some() {
-            guard.enter()?;
-        }
+        guard.enter()?;
         Ok(guard)
     }
 
