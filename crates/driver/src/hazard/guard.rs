@@ -255,11 +255,25 @@ impl<'a> AccessGuard<'a> {
     #[cold]
     #[inline(never)]
     fn release(&mut self) {
-        if self.is_operation() {
-            HELD.set(HELD.get() - 1);
-            self.stream.sync_points().operations().end();
+        match std::mem::replace(&mut *self.held, Held::Nothing) {
+            Held::Nothing => {}
+            Held::Operation => self.end_operation(),
+            Held::Locks(locks) => self.unlock(&locks),
         }
-        let Held::Locks(locks) = std::mem::replace(&mut *self.held, Held::Nothing) else { return };
+    }
+
+    #[inline]
+    fn end_operation(&self) {
+        HELD.set(HELD.get() - 1);
+        self.stream.sync_points().operations().end();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlock(&self, locks: &Locks) {
+        if locks.is_operation {
+            self.end_operation();
+        }
         HELD.set(HELD.get() - locks.leases.len() - usize::from(locks.capture.is_some()));
         locks.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
         locks.capture.iter().for_each(|scope| scope.leave());
