@@ -286,7 +286,7 @@ impl Context {
     /// Makes this context current on the calling thread until the result is dropped, which restores the previously
     /// current context. Unlike [`Context::entered`], it serves operations with an error type of their own.
     ///
-    /// Results are dropped in the reverse order of their creation.
+    /// Drop the results in the reverse order of their creation: each pops the top of the thread's stack, if it pushed a context.
     ///
     /// CUDA: `cuCtxGetCurrent`, `cuCtxPushCurrent_v2`, `cuCtxPopCurrent_v2`.
     ///
