@@ -6,6 +6,7 @@ mod fixed_point;
 pub(crate) mod multiply;
 pub(crate) mod number;
 pub(crate) mod product;
+mod quads;
 pub(crate) mod registers;
 mod rounding;
 pub(crate) mod sparsity;
@@ -63,10 +64,9 @@ pub(crate) enum Role {
 /// The distribution of a matrix's elements over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma` and `wgmma`.
+    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma`, and `wmma`, for which this is not
+    /// documented, but what devices from compute capability 8.0 on do.
     Rows,
-    /// Implementation-defined: `wmma`.
-    Opaque,
     /// Over two quads, sixteen lanes apart. Each pair of quads has its own matrices.
     QuadPair {
         /// `true` if lanes hold columns of A or rows of B.
@@ -108,6 +108,11 @@ impl Fragment {
         ((home.register * 32 + home.lane) * each + home.shift / self.element.bits()) as usize
     }
 
+    /// Returns the number of times that a row has eight elements.
+    fn octets(&self) -> usize {
+        (self.columns as usize / OCTET).max(1)
+    }
+
     /// Elements in a register.
     pub(crate) fn per_register(&self) -> u32 {
         if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
@@ -116,22 +121,27 @@ impl Fragment {
     /// Returns the position of an element. If several pairs of quads have matrices, it is that of the first pair.
     pub(crate) fn home(&self, row: u32, column: u32) -> Home {
         match (self.spread, self.role) {
-            (Spread::Opaque, _) => self.opaque_home(row, column),
             (Spread::Rows, Role::A) => self.home_along(row, column, self.rows > 8),
-            (Spread::Rows, Role::B) => self.home_along(column, row, false),
-            (Spread::Rows, Role::C) => self.home_of_result(row, column),
+            (Spread::Rows, Role::B) => self.home_along(column, row, self.is_wide()),
+            (Spread::Rows, Role::C) if self.is_wide() && self.rows == 8 => {
+                self.home_of_result(column, row, self.columns)
+            }
+            (Spread::Rows, Role::C) => self.home_of_result(row, column, self.rows),
             (Spread::QuadPair { is_turned }, Role::A) => self.home_in_pair(row, column, is_turned),
             (Spread::QuadPair { is_turned }, Role::B) => self.home_in_pair(column, row, is_turned),
             (Spread::QuadPair { .. }, Role::C) => self.home_of_result_in_pair(row, column),
         }
     }
 
-    fn opaque_home(&self, row: u32, column: u32) -> Home {
-        let each = self.per_register();
-        let number = row * self.columns + column;
-        let slots = self.registers * each;
-        let (lane, slot) = (number / slots, number % slots);
-        self.slot(lane, slot)
+    /// Returns `true` for B and C of `wmma.m8n32k16`. It computes the transposed product, for which B has the layout of A.
+    fn is_wide(&self) -> bool {
+        self.columns == 32
+    }
+
+    /// Returns the number of registers that hold different elements. The others of a lane are copies of them.
+    pub(crate) fn distinct_registers(&self) -> u32 {
+        let lanes = if matches!(self.spread, Spread::QuadPair { .. }) { 8 } else { LANES as u32 };
+        (self.rows * self.columns).div_ceil(lanes * self.per_register()).max(1)
     }
 
     /// Returns the position of a lane's element by its index.
@@ -140,19 +150,23 @@ impl Fragment {
         Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
     }
 
-    /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`.
-    fn home_along(&self, across: u32, along: u32, two_halves: bool) -> Home {
+    /// Returns the position of an element of A or B: four lanes share a row of A, and a register holds neighbors along `k`. If rows are in
+    /// pairs, those of the second eight of sixteen rows follow those of the first in the next register.
+    fn home_along(&self, across: u32, along: u32, in_pairs: bool) -> Home {
         let each = self.per_register();
+        let inner = if self.role == Role::A { self.columns } else { self.rows };
+        let parts = (inner / (4 * each)).max(1);
         let (part, within) = (along / (4 * each), along % (4 * each));
         let lane = across % 8 * 4 + within / each;
-        let register = if two_halves { part * 2 + across / 8 } else { part };
+        let register =
+            if in_pairs { across / 16 * 2 * parts + part * 2 + across / 8 % 2 } else { across / 8 * parts + part };
         Home { lane, register, shift: within % each * self.element.bits() }
     }
 
     /// Returns the position of an element of C: four lanes share eight elements of a row, each with two neighbors.
-    fn home_of_result(&self, row: u32, column: u32) -> Home {
+    fn home_of_result(&self, row: u32, column: u32, rows: u32) -> Home {
         let lane = row % 8 * 4 + column % 8 / 2;
-        self.slot(lane, column / 8 * (self.rows / 4) + row / 8 * 2 + column % 2)
+        self.slot(lane, column / 8 * (rows / 4) + row / 8 * 2 + column % 2)
     }
 
     /// Returns the position of an element of A or B of a quad pair: each lane has four neighbors along `k`, or four across.
@@ -196,26 +210,24 @@ enum Order {
     Quads,
     /// Every other one is a neighbor, from the first and from the second on.
     Woven,
-    /// They are at this distance from each other.
-    Spaced(u16),
+    /// They are at this distance from each other, and followed by those of the next three rows.
+    Transposed(u16),
     Any,
 }
 
 /// Elements that are copied together where they are neighbors. Every matrix has a multiple of them.
 const OCTET: usize = 8;
 
+/// Half of them.
+const QUAD: usize = OCTET / 2;
+
 impl Placed {
     pub(crate) fn new(fragment: Fragment) -> Self {
         let slot = |(row, column)| fragment.slot_of(fragment.home(row, column)) as u16;
         let all: Vec<u16> = fragment.places().map(slot).collect();
         let slots = all.as_chunks().0.to_vec();
-        let order = Order::of(&slots);
+        let order = Order::of(&slots, fragment.octets());
         Self { fragment, slots, order }
-    }
-
-    /// Returns the number of elements in all registers.
-    fn held(&self) -> usize {
-        self.fragment.registers as usize * self.in_register()
     }
 
     /// Returns the number of elements in a register of all lanes.
@@ -225,7 +237,8 @@ impl Placed {
 }
 
 impl Order {
-    fn of(slots: &[[u16; OCTET]]) -> Self {
+    /// Returns the order of elements, of which rows have `octets` times eight.
+    fn of(slots: &[[u16; OCTET]], octets: usize) -> Self {
         let are_neighbors = |slots: [u16; 4]| slots.is_sorted_by(|slot, next| slot + 1 == *next);
         let has = |halves: fn([u16; OCTET]) -> [[u16; 4]; 2]| {
             slots.iter().all(|&octet| halves(octet).into_iter().all(are_neighbors))
@@ -238,9 +251,12 @@ impl Order {
             return Self::Woven;
         }
         let distance = slots[0][1].wrapping_sub(slots[0][0]);
-        let are_spaced =
-            slots.iter().all(|octet| octet.is_sorted_by(|slot, next| slot.wrapping_add(distance) == *next));
-        if are_spaced { Self::Spaced(distance) } else { Self::Any }
+        let is_transposed = |(number, octet): (usize, &[u16; OCTET])| {
+            let row = number / octets;
+            let first = slots[row / QUAD * QUAD * octets + number % octets][0] + (row % QUAD) as u16;
+            octet.iter().zip(0..).all(|(slot, at)| *slot == first.wrapping_add(distance.wrapping_mul(at)))
+        };
+        if slots.iter().enumerate().all(is_transposed) { Self::Transposed(distance) } else { Self::Any }
     }
 }
 
@@ -273,7 +289,11 @@ mod tests {
             fragment(Role::B, Element::B1, 256, 8, 2, Spread::Rows),
             fragment(Role::A, Element::F64, 8, 4, 1, Spread::Rows),
             fragment(Role::C, Element::F64, 8, 8, 2, Spread::Rows),
-            fragment(Role::A, Element::F16, 16, 16, 8, Spread::Opaque),
+            fragment(Role::A, Element::F16, 32, 16, 8, Spread::Rows),
+            fragment(Role::B, Element::F16, 16, 16, 4, Spread::Rows),
+            fragment(Role::B, Element::S8, 16, 32, 4, Spread::Rows),
+            fragment(Role::C, Element::F32, 8, 32, 8, Spread::Rows),
+            fragment(Role::C, Element::F16, 32, 8, 4, Spread::Rows),
         ];
         for it in fragments {
             let mut seen = std::collections::HashSet::new();
@@ -293,10 +313,13 @@ mod tests {
         assert_eq!(order(Role::A, Element::F16, 16, 16, 4, Spread::Rows), Order::Octet);
         assert_eq!(order(Role::A, Element::Tf32, 16, 8, 4, Spread::Rows), Order::Quads);
         assert_eq!(order(Role::C, Element::F32, 16, 8, 4, Spread::Rows), Order::Woven);
-        assert_eq!(order(Role::B, Element::F16, 16, 8, 2, Spread::Rows), Order::Spaced(8));
-        assert_eq!(order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows), Order::Spaced(4));
-        assert_eq!(order(Role::C, Element::F32, 16, 16, 8, Spread::Opaque), Order::Spaced(32));
-        assert_eq!(order(Role::A, Element::F16, 16, 16, 8, Spread::Opaque), Order::Any);
+        assert_eq!(order(Role::B, Element::F16, 16, 8, 2, Spread::Rows), Order::Transposed(8));
+        assert_eq!(order(Role::B, Element::Tf32, 8, 8, 2, Spread::Rows), Order::Transposed(4));
+        assert_eq!(order(Role::B, Element::F16, 16, 16, 4, Spread::Rows), Order::Transposed(8));
+        assert_eq!(order(Role::B, Element::F16, 16, 32, 8, Spread::Rows), Order::Transposed(8));
+        assert_eq!(order(Role::C, Element::F32, 32, 8, 8, Spread::Rows), Order::Woven);
+        assert_eq!(order(Role::C, Element::F16, 16, 16, 4, Spread::Rows), Order::Octet);
+        assert_eq!(order(Role::C, Element::F32, 8, 32, 8, Spread::Rows), Order::Any);
     }
 
     #[test]

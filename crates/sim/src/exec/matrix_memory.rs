@@ -1,6 +1,7 @@
 //! Loads and stores of matrices: `wmma`, `ldmatrix`, `stmatrix`, `movmatrix`.
 
 use super::access::{check_alignment, read_at, write_at};
+use super::lane::Row;
 use super::matrix::registers::{clear, put};
 use super::op::{Control, Op};
 use super::program::MovedMatrix;
@@ -131,6 +132,10 @@ fn load(unit: &mut Unit<'_>, op: &Op) -> Result<(), Trap> {
             };
             put(unit, fragment, rows, row, column, bits);
         }
+    }
+    let (distinct, copies) = rows.split_at(fragment.distinct_registers() as usize);
+    for (&copy, &original) in copies.iter().zip(distinct.iter().cycle()) {
+        *unit.frame.row_mut::<u32>(copy) = Row(*unit.frame.row(original));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use super::block::BlockState;
 use super::frame::Frame;
 use super::grid::Prepared;
 use super::kept_runs::KeptRuns;
+use super::matrix::dense::Matrices;
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::Control;
@@ -26,6 +27,8 @@ pub(crate) struct Unit<'r> {
     pub(crate) cache: &'r mut SegmentCache,
     /// The worker's textures and surfaces.
     pub(crate) objects: &'r mut Objects,
+    /// The worker's operands of the last product of matrices, if there was one.
+    pub(crate) matrices: &'r mut Option<Box<Matrices>>,
     /// The observer of accesses to device memory.
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// The active lanes.

@@ -10,6 +10,7 @@ use super::definedness::Flow;
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
 use super::kept_runs::KeptRuns;
+use super::matrix::dense::Matrices;
 use super::memory::SegmentCache;
 use super::objects::Objects;
 use super::op::{Op, Space};
@@ -32,6 +33,7 @@ pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
     objects: Objects,
+    matrices: Option<Box<Matrices>>,
     /// The runs of address registers that the current fragment has found.
     runs: KeptRuns,
     watcher: Option<Box<dyn Watcher + 'l>>,
@@ -46,6 +48,7 @@ impl<'l> Worker<'l> {
             launch,
             cache: SegmentCache::default(),
             objects: Objects::default(),
+            matrices: None,
             runs: KeptRuns::default(),
             watcher,
             statistics: Statistics::default(),
@@ -174,6 +177,7 @@ impl<'l> Worker<'l> {
             launch: self.launch,
             cache: &mut self.cache,
             objects: &mut self.objects,
+            matrices: &mut self.matrices,
             watcher: match &mut self.watcher {
                 Some(watcher) => Some(&mut **watcher),
                 None => None,

@@ -32,13 +32,16 @@ impl Lowerer<'_> {
         let (mut fragments, mut rows) = (Vec::new(), Vec::new());
         for (index, (role, height, width)) in sides.into_iter().enumerate() {
             let element = product.elements[index];
-            let list = self.fragment_rows(&matrices[index], element)?;
-            let registers = list.len() as u32;
+            let mut list = self.fragment_rows(&matrices[index], element)?;
             let spread = product.spread(role);
-            let fragment = Fragment { role, element, rows: height, columns: width, spread, registers };
-            if !has_room(&fragment) {
+            let registers = list.len() as u32;
+            let mut fragment = Fragment { role, element, rows: height, columns: width, spread, registers };
+            let distinct = fragment.distinct_registers();
+            if registers != distinct && !(product.is_tile && has_copies(registers, distinct)) {
                 return Err(refused());
             }
+            list.truncate(distinct as usize);
+            fragment.registers = distinct;
             fragments.push(fragment);
             rows.push(list);
         }
@@ -121,9 +124,6 @@ impl Decoded {
     }
 
     fn spread(&self, role: Role) -> Spread {
-        if self.is_tile {
-            return Spread::Opaque;
-        }
         if !self.is_of_quad_pairs() {
             return Spread::Rows;
         }
@@ -221,12 +221,9 @@ fn exists(product: &Decoded) -> bool {
         && shapes.contains(&shape)
 }
 
-/// Returns `true` if the number of registers fits the matrix. Fragments of `wmma` may have more registers than they need.
-fn has_room(fragment: &Fragment) -> bool {
-    let Fragment { rows, columns, registers, element, spread, .. } = *fragment;
-    let lanes = if matches!(spread, Spread::QuadPair { .. }) { 8 } else { 32 };
-    let needed = (rows * columns * element.bits()).div_ceil(lanes * element.bits().max(32)).max(1);
-    registers == needed || spread == Spread::Opaque && (needed..=16).contains(&registers)
+/// Returns `true` if the registers of a fragment of `wmma` hold its elements, once or several times.
+pub(super) fn has_copies(registers: u32, distinct: u32) -> bool {
+    registers.is_multiple_of(distinct) && registers <= 16
 }
 
 /// Returns the shapes of `mma` for elements of A, and the possible results.

@@ -2,7 +2,7 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use super::matrix::{moved_element, shape};
+use super::matrix::{has_copies, moved_element, shape};
 use crate::exec::matrix::{Element, Fragment, Role, Spread};
 use crate::exec::matrix_memory::{run_load, run_load_small, run_store, run_store_small, run_transpose};
 use crate::exec::op::Space;
@@ -72,9 +72,8 @@ impl Lowerer<'_> {
         };
         let rows = self.fragment_rows(registers, element)?;
         let registers = rows.len() as u32;
-        let fragment = Fragment { role, element, rows: height, columns: width, spread: Spread::Opaque, registers };
-        let last = fragment.home(height.saturating_sub(1), width.saturating_sub(1));
-        if last.lane >= 32 || last.register >= fragment.registers {
+        let fragment = Fragment { role, element, rows: height, columns: width, spread: Spread::Rows, registers };
+        if !has_copies(registers, fragment.distinct_registers()) {
             return Err(Refusal::form(instruction));
         }
         let by_columns = has(Keyword::Col);

@@ -13,21 +13,26 @@ use smallvec::SmallVec;
 
 use super::Numbers;
 use super::multiply::{Part, Problem};
-use super::rounding::{Rounding, TOGETHER};
+use super::rounding::{LARGEST, Rounding, TOGETHER};
 
 /// The exponents that nonzero factors may have.
 pub(super) const OF_FACTORS: RangeInclusive<i32> = -50..=60;
 
 /// The exponents that nonzero addends may have: those of products. Sums and the units of their terms are normal numbers of single
 /// precision.
-pub(super) const OF_ADDENDS: RangeInclusive<i32> = -100..=120;
+const OF_ADDENDS: RangeInclusive<i32> = -100..=120;
 
-/// The exponent of zeros. That of a product with a zero is below all others.
-const OF_ZEROS: i32 = -200;
+/// The exponent of zeros. That of a product with a zero is below all others. It alone is negative.
+const OF_ZEROS: i32 = -1000;
 
-/// The largest sum of aligned products to which every addend can be added without exceeding 2^31 - 128, the largest single-precision
-/// number below 2^31.
-const OF_PRODUCTS: i32 = i32::MAX - (1 << 26) - 127;
+/// The difference between the exponent of a number and the bits that represent it.
+const BIAS: i32 = 127;
+
+/// The largest sum of aligned products to which every addend can be added without exceeding [`LARGEST`].
+const OF_PRODUCTS: i32 = LARGEST - (1 << 26);
+
+/// The number of rows of A that are computed together.
+pub(super) const ROWS_TOGETHER: usize = 4;
 
 /// Neighboring numbers in a row.
 pub(super) type Block<T> = [T; TOGETHER];
@@ -47,28 +52,25 @@ pub(super) fn add<const WIDE: bool>(
     if !how.fits_words(terms) || !b.columns.is_multiple_of(TOGETHER) {
         return false;
     }
-    let (mut left, mut right, mut tops) = (Numbers::new(), Numbers::new(), Numbers::new());
-    left.resize(a.values.len(), 0);
-    right.resize(b.values.len(), 0);
-    tops.resize(addends.len(), 0);
+    let mut left = Numbers::from_elem(0, a.values.len());
+    let mut right = Numbers::from_elem(0, b.values.len());
     if !exponents(&a.values, how.least[0], OF_FACTORS, &mut left)
         || !exponents(&b.values, how.least[1], OF_FACTORS, &mut right)
-        || !exponents(addends, how.least[2], OF_ADDENDS, &mut tops)
     {
         return false;
     }
     bits.resize(addends.len(), 0);
     let sides = [&left[..], &right[..]];
-    let (addends, tops, blocks) = (addends.as_chunks().0, tops.as_chunks().0, bits.as_chunks_mut().0);
-    let sums = if part == Part::All && problem.places.is_none() {
-        add_dense::<WIDE>(problem, sides, addends, tops, how, blocks)
+    let (addends, results) = (addends.as_chunks().0, bits.as_chunks_mut().0);
+    let is_done = if part == Part::All && problem.places.is_none() {
+        add_all::<WIDE>(problem, sides, addends, how, results)
     } else {
-        add_selected::<WIDE>(problem, sides, addends, tops, part, how, blocks)
+        add_selected::<WIDE>(problem, sides, addends, part, how, results)
     };
-    if sums.is_none() {
+    if !is_done {
         bits.clear();
     }
-    sums.is_some()
+    is_done
 }
 
 /// Neighboring columns of some rows of B: the factors and their exponents.
@@ -99,47 +101,59 @@ impl Columns {
     }
 }
 
-/// Computes all sums of a product of whole matrices.
+/// Computes all sums of whole matrices. Returns `false` if an addend's exponent is not moderate, or if a sum may
+/// exceed 32 bits.
 #[inline(always)]
-fn add_dense<const WIDE: bool>(
+fn add_all<const WIDE: bool>(
     problem: &Problem<f32>,
     [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
-    tops: &[Block<i32>],
     how: Rounding,
-    bits: &mut [Block<u32>],
-) -> Option<()> {
+    results: &mut [Block<u32>],
+) -> bool {
     let (inner, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
+    let a = Terms { factors: &problem.a.values[..], exponents: left };
+    let rows = a.factors.len() / inner;
+    let together = rows - rows % ROWS_TOGETHER;
     let mut columns = Columns::default();
     for block in 0..blocks {
         columns.clear();
         for number in 0..inner {
             columns.push(problem, right, number * blocks + block);
         }
-        let rows = problem.a.values.chunks_exact(inner).zip(left.chunks_exact(inner));
-        for (row, (factors, exponents)) in rows.enumerate() {
+        for row in (0..together).step_by(ROWS_TOGETHER) {
             let at = row * blocks + block;
-            bits[at] = add_row::<WIDE>(Terms { factors, exponents }, columns.terms(), &addends[at], tops[at], how)?;
+            let (addends, results) = (&addends[at..], &mut results[at..]);
+            let a = a.part(row * inner, ROWS_TOGETHER * inner);
+            if !add_rows::<ROWS_TOGETHER, WIDE>(a, columns.terms(), addends, blocks, how, results) {
+                return false;
+            }
+        }
+        for row in together..rows {
+            let at = row * blocks + block;
+            let (addends, results) = (&addends[at..], &mut results[at..]);
+            if !add_rows::<1, WIDE>(a.part(row * inner, inner), columns.terms(), addends, blocks, how, results) {
+                return false;
+            }
         }
     }
-    Some(())
+    true
 }
 
-/// Computes all sums of some elements of A.
+/// Computes all sums of some elements of A. Returns `false` as [`add_all`] does.
 #[inline(always)]
 fn add_selected<const WIDE: bool>(
     problem: &Problem<f32>,
     [left, right]: [&[i32]; 2],
     addends: &[Block<f32>],
-    tops: &[Block<i32>],
     part: Part,
     how: Rounding,
-    bits: &mut [Block<u32>],
-) -> Option<()> {
+    results: &mut [Block<u32>],
+) -> bool {
     let (held, blocks) = (problem.a.columns, problem.b.columns / TOGETHER);
     let mut columns = Columns::default();
     let (mut factors, mut exponents) = (Numbers::new(), Numbers::new());
-    for (at, bits) in bits.iter_mut().enumerate() {
+    for at in 0..results.len() {
         let (row, block) = (at / blocks, at % blocks);
         columns.clear();
         factors.clear();
@@ -150,10 +164,12 @@ fn add_selected<const WIDE: bool>(
             exponents.push(left[at]);
             columns.push(problem, right, problem.place(at, number) * blocks + block);
         }
-        let row = Terms { factors: &factors, exponents: &exponents };
-        *bits = add_row::<WIDE>(row, columns.terms(), &addends[at], tops[at], how)?;
+        let row = Terms { factors: &factors[..], exponents: &exponents[..] };
+        if !add_rows::<1, WIDE>(row, columns.terms(), &addends[at..], blocks, how, &mut results[at..]) {
+            return false;
+        }
     }
-    Some(())
+    true
 }
 
 /// The factors of sums on one side, and their exponents.
@@ -163,64 +179,66 @@ pub(super) struct Terms<'t, T, E> {
     pub(super) exponents: &'t [E],
 }
 
-/// Computes the rounded sums of a row of A with neighboring columns of B. `tops` are the exponents of the addends. Returns `None` if sums
-/// may exceed 32 bits.
+impl<'t, T, E> Terms<'t, T, E> {
+    #[inline(always)]
+    pub(super) fn part(self, first: usize, count: usize) -> Self {
+        Self { factors: &self.factors[first..][..count], exponents: &self.exponents[first..][..count] }
+    }
+}
+
+/// Computes the rounded sums of `N` rows of A, one after the other in `a`, with neighboring columns of B. The addends and results of
+/// consecutive rows are `step` blocks apart. Returns `false` as [`add_all`] does.
 #[inline(always)]
-pub(super) fn add_row<const WIDE: bool>(
+pub(super) fn add_rows<const N: usize, const WIDE: bool>(
+    a: Terms<'_, f32, i32>,
+    b: Terms<'_, Block<f32>, Block<i32>>,
+    addends: &[Block<f32>],
+    step: usize,
+    how: Rounding,
+    results: &mut [Block<u32>],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
+        return unsafe { avx2::add_rows::<N>(a, b, addends, step, how, results) };
+    }
+    let inner = b.factors.len();
+    (0..N).all(|row| {
+        let at = row * step;
+        let sums = add_row(a.part(row * inner, inner), b, &addends[at], how);
+        results[at] = sums.unwrap_or_default();
+        sums.is_some()
+    })
+}
+
+/// Computes the rounded sums of a row of A. Returns `None` if an addend's exponent is not moderate, or if a sum may exceed 32 bits.
+#[inline(always)]
+fn add_row(
     a: Terms<'_, f32, i32>,
     b: Terms<'_, Block<f32>, Block<i32>>,
     addends: &Block<f32>,
-    tops: Block<i32>,
     how: Rounding,
 ) -> Option<Block<u32>> {
-    let tops = highest::<WIDE>(a.exponents, b.exponents, tops);
-    let (mut scales, mut units) = ([0.0; TOGETHER], [0.0; TOGETHER]);
-    for lane in 0..TOGETHER {
-        // If all terms are zero, the scale has no effect.
-        let shift = how.fraction - tops[lane].max(*OF_ADDENDS.start());
-        (scales[lane], units[lane]) = (power(shift), power(-shift));
-    }
-    let mut sums = sums::<WIDE>(a.factors, b.factors, scales);
-    let mut are_small = true;
-    for lane in 0..TOGETHER {
-        are_small &= sums[lane].wrapping_abs() <= OF_PRODUCTS;
-        // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the highest one.
-        let addend = unsafe { (addends[lane] * scales[lane]).to_int_unchecked::<i32>() };
-        sums[lane] = sums[lane].wrapping_add(addend);
-    }
-    if !are_small {
+    let mut tops = [0; TOGETHER];
+    if !exponents(addends, how.least[2], OF_ADDENDS, &mut tops) {
         return None;
     }
-    // SAFETY: the sums of products are at most `OF_PRODUCTS`, and the addends below 2^26.
-    Some(unsafe { how.round_aligned(&sums, &units) })
-}
-
-/// Returns the largest of `tops` and the exponents of the terms.
-#[inline(always)]
-fn highest<const WIDE: bool>(left: &[i32], right: &[Block<i32>], mut tops: Block<i32>) -> Block<i32> {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        // SAFETY: only handlers selected for AVX2 call it.
-        return unsafe { avx2::highest(left, right, tops) };
+    for top in &mut tops {
+        // The bits of a product's exponent have twice the bias. If all terms are zero, the scale has no effect.
+        *top = (*top + BIAS).max(LOWEST);
     }
-    for (&left, right) in left.iter().zip(right) {
+    for (&left, right) in a.exponents.iter().zip(b.exponents) {
         for lane in 0..TOGETHER {
             tops[lane] = tops[lane].max(left + right[lane]);
         }
     }
-    tops
-}
-
-/// Returns the sums of the scaled and truncated products.
-#[inline(always)]
-fn sums<const WIDE: bool>(a: &[f32], b: &[Block<f32>], scales: Block<f32>) -> Block<i32> {
-    #[cfg(target_arch = "x86_64")]
-    if WIDE {
-        // SAFETY: as for `highest`.
-        return unsafe { avx2::sums(a, b, scales) };
+    let (mut scales, mut units) = ([0.0; TOGETHER], [0.0; TOGETHER]);
+    for lane in 0..TOGETHER {
+        let shift = how.fraction + 2 * BIAS - tops[lane];
+        (scales[lane], units[lane]) = (power(shift), power(-shift));
     }
     let mut sums = [0_i32; TOGETHER];
-    for (&a, b) in a.iter().zip(b) {
+    for (&a, b) in a.factors.iter().zip(b.factors) {
         for lane in 0..TOGETHER {
             // SAFETY: the value is finite and below 2^27: the factors are finite, and the scale is at most 2^25 divided by the power of
             // two of the highest exponent, which is no less than the sum of theirs.
@@ -228,28 +246,40 @@ fn sums<const WIDE: bool>(a: &[f32], b: &[Block<f32>], scales: Block<f32>) -> Bl
             sums[lane] = sums[lane].wrapping_add(integer);
         }
     }
-    sums
+    let mut are_small = true;
+    for lane in 0..TOGETHER {
+        are_small &= sums[lane].unsigned_abs() <= OF_PRODUCTS.cast_unsigned();
+        // SAFETY: the value is finite and below 2^26: the exponent of the addend is at most the highest one.
+        let addend = unsafe { (addends[lane] * scales[lane]).to_int_unchecked::<i32>() };
+        sums[lane] = sums[lane].wrapping_add(addend);
+    }
+    are_small.then(|| how.round_aligned(&sums, &units))
 }
 
-/// Computes the exponents of numbers. Those of subnormal numbers are `least`. Returns `true` if those of nonzero numbers are in `moderate`.
+/// The bits of the lowest exponent of a product.
+const LOWEST: i32 = *OF_ADDENDS.start() + 2 * BIAS;
+
+/// Computes the bits that represent the exponents of numbers. Those of subnormal numbers are those of `least`. Returns `true` if the
+/// exponents of nonzero numbers are in `moderate`.
 #[inline(always)]
 pub(super) fn exponents(values: &[f32], least: i32, moderate: RangeInclusive<i32>, exponents: &mut [i32]) -> bool {
-    let (lowest, highest) = moderate.into_inner();
-    // Negative if an exponent is out of range.
-    let mut outside = 0;
+    // As an unsigned number, that of zeros is above all others.
+    let (mut lowest, mut highest) = (u32::MAX, OF_ZEROS);
     for (result, value) in exponents.iter_mut().zip(values) {
-        let bits = value.to_bits() & 0x7fff_ffff;
-        let exponent = ((bits >> 23) as i32 - 127).max(least);
-        outside |= if bits == 0 { 0 } else { (exponent - lowest) | (highest - exponent) };
-        *result = if bits == 0 { OF_ZEROS } else { exponent };
+        let bits = value.to_bits() << 1;
+        let exponent = ((bits >> 24) as i32).max(least + BIAS);
+        let exponent = if bits == 0 { OF_ZEROS } else { exponent };
+        lowest = lowest.min(exponent.cast_unsigned());
+        highest = highest.max(exponent);
+        *result = exponent;
     }
-    outside >= 0
+    lowest >= (moderate.start() + BIAS).cast_unsigned() && highest <= moderate.end() + BIAS
 }
 
 /// Returns a power of two that is a normal number of single precision.
 #[inline(always)]
 fn power(exponent: i32) -> f32 {
-    f32::from_bits((exponent + 127).cast_unsigned() << 23)
+    f32::from_bits((exponent + BIAS).cast_unsigned() << 23)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The host types in which matrix elements are computed.
 
-use super::Element;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
+use super::{Element, OCTET, QUAD};
 use crate::exec::lane::LANES;
 use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
@@ -19,6 +22,17 @@ pub(crate) trait Number: Copy + Default + 'static {
                 *number = Self::read(element, u64::from(word >> (at * bits) & mask));
             }
         }
+    }
+    /// Transposes eight rows of four numbers.
+    #[inline(always)]
+    fn transpose<const WIDE: bool>(rows: &[[Self; QUAD]; OCTET]) -> [[Self; OCTET]; QUAD] {
+        let mut transposed = [[Self::default(); OCTET]; QUAD];
+        for (row, numbers) in rows.iter().enumerate() {
+            for column in 0..QUAD {
+                transposed[column][row] = numbers[column];
+            }
+        }
+        transposed
     }
     /// Returns the negated number.
     fn negative(self) -> Self;
@@ -61,6 +75,22 @@ impl Number for f32 {
                 }
             }
         }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn transpose<const WIDE: bool>(rows: &[[Self; QUAD]; OCTET]) -> [[Self; OCTET]; QUAD] {
+        if WIDE {
+            // SAFETY: only handlers selected for AVX2 call it.
+            return unsafe { avx2::transpose(rows) };
+        }
+        let mut transposed = [[0.0; OCTET]; QUAD];
+        for (row, numbers) in rows.iter().enumerate() {
+            for column in 0..QUAD {
+                transposed[column][row] = numbers[column];
+            }
+        }
+        transposed
     }
 
     fn negative(self) -> Self {

@@ -2,13 +2,10 @@
 
 use super::multiply::Matrix;
 use super::number::Number;
-use super::{Element, Fragment, Home, Numbers, OCTET, Order, Placed};
+use super::{Element, Fragment, Home, Numbers, OCTET, Order, Placed, QUAD};
 use crate::exec::frame::InFile;
 use crate::exec::lane::LANES;
 use crate::exec::unit::Unit;
-
-/// Half of the neighbors that are copied together.
-const QUAD: usize = OCTET / 2;
 
 /// Reads the numbers in the rows `rows`, the registers of a fragment, in the order of [`Placed::slots`].
 #[inline(always)]
@@ -27,25 +24,31 @@ pub(super) fn unpack<T: Number, const WIDE: bool>(unit: &Unit<'_>, placed: &Plac
 
 /// Orders numbers as the elements of a matrix, row by row.
 #[inline(always)]
-pub(super) fn gather<T: Number>(placed: &Placed, numbers: &[T], values: &mut [T]) {
-    for (values, slots) in values.as_chunks_mut::<OCTET>().0.iter_mut().zip(&placed.slots) {
-        let run = |at: usize| &numbers[usize::from(slots[at])..][..QUAD];
-        match placed.order {
-            Order::Octet => values.copy_from_slice(&numbers[usize::from(slots[0])..][..OCTET]),
-            Order::Quads => {
-                values[..QUAD].copy_from_slice(run(0));
-                values[QUAD..].copy_from_slice(run(QUAD));
+pub(super) fn gather<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T], values: &mut [T]) {
+    let octets = values.as_chunks_mut::<OCTET>().0.iter_mut().zip(&placed.slots);
+    match placed.order {
+        Order::Octet => {
+            for (values, slots) in octets {
+                values.copy_from_slice(&numbers[usize::from(slots[0])..][..OCTET]);
             }
-            Order::Woven => {
-                let (even, odd) = (run(0), run(1));
+        }
+        Order::Quads => {
+            for (values, slots) in octets {
+                values[..QUAD].copy_from_slice(&numbers[usize::from(slots[0])..][..QUAD]);
+                values[QUAD..].copy_from_slice(&numbers[usize::from(slots[QUAD])..][..QUAD]);
+            }
+        }
+        Order::Woven => {
+            for (values, slots) in octets {
+                let [even, odd] = [slots[0], slots[1]].map(|slot| &numbers[usize::from(slot)..][..QUAD]);
                 for at in 0..QUAD {
                     (values[2 * at], values[2 * at + 1]) = (even[at], odd[at]);
                 }
             }
-            Order::Spaced(4) => *values = spaced::<T, 4>(&numbers[usize::from(slots[0])..]),
-            Order::Spaced(8) => *values = spaced::<T, 8>(&numbers[usize::from(slots[0])..]),
-            Order::Spaced(32) => *values = spaced::<T, 32>(&numbers[usize::from(slots[0])..]),
-            Order::Spaced(_) | Order::Any => {
+        }
+        Order::Transposed(distance) => transpose::<T, WIDE>(placed, numbers, distance.into(), values),
+        Order::Any => {
+            for (values, slots) in octets {
                 for (value, &slot) in values.iter_mut().zip(slots) {
                     *value = numbers[usize::from(slot)];
                 }
@@ -54,14 +57,23 @@ pub(super) fn gather<T: Number>(placed: &Placed, numbers: &[T], values: &mut [T]
     }
 }
 
-/// Returns eight numbers at a distance from each other. Their bounds are checked once.
+/// Orders numbers as the elements of a matrix, of which neighbors in a row are at a distance, and those in a column are neighbors.
 #[inline(always)]
-fn spaced<T: Number, const DISTANCE: usize>(numbers: &[T]) -> [T; OCTET] {
-    let (numbers, mut values) = (&numbers[..=DISTANCE * (OCTET - 1)], [T::default(); OCTET]);
-    for at in 0..OCTET {
-        values[at] = numbers[at * DISTANCE];
+fn transpose<T: Number, const WIDE: bool>(placed: &Placed, numbers: &[T], distance: usize, values: &mut [T]) {
+    let octets = placed.fragment.octets();
+    let four_rows = values.as_chunks_mut::<OCTET>().0.chunks_exact_mut(QUAD * octets);
+    for (values, slots) in four_rows.zip(placed.slots.chunks_exact(QUAD * octets)) {
+        for (octet, slots) in slots[..octets].iter().enumerate() {
+            let columns = &numbers[usize::from(slots[0])..];
+            let mut tile = [[T::default(); QUAD]; OCTET];
+            for (column, tile) in tile.iter_mut().enumerate() {
+                tile.copy_from_slice(&columns[column * distance..][..QUAD]);
+            }
+            for (row, numbers) in T::transpose::<WIDE>(&tile).into_iter().enumerate() {
+                values[row * octets + octet] = numbers;
+            }
+        }
     }
-    values
 }
 
 /// Reads the matrix in the rows `rows`. Slots are those of the first lanes; the matrix begins at `lane`.
@@ -73,36 +85,34 @@ pub(crate) fn read<T: Number, const WIDE: bool>(
     lane: u32,
     matrix: &mut Matrix<T>,
 ) {
-    let mut numbers = Numbers::new();
-    numbers.resize(rows.len() * placed.in_register(), T::default());
+    let mut numbers = Numbers::from_elem(T::default(), rows.len() * placed.in_register());
     unpack::<T, WIDE>(unit, placed, rows, &mut numbers);
     // The caller provides the matrix, because a returned one would be copied.
     matrix.columns = placed.fragment.columns as usize;
-    matrix.values.resize(placed.fragment.rows as usize * matrix.columns, T::default());
+    matrix.values = Numbers::from_elem(T::default(), placed.fragment.rows as usize * matrix.columns);
     let first = (lane * placed.fragment.per_register()) as usize;
-    gather(placed, &numbers[first..], &mut matrix.values);
+    gather::<T, WIDE>(placed, &numbers[first..], &mut matrix.values);
 }
 
 /// Orders the elements of a matrix as those of its registers.
 #[inline(always)]
 pub(super) fn scatter<R: InFile>(placed: &Placed, matrix: &[R], registers: &mut [R]) {
-    for (bits, slots) in matrix.as_chunks::<OCTET>().0.iter().zip(&placed.slots) {
-        match placed.order {
-            Order::Woven => {
-                for parity in 0..2 {
-                    let run = &mut registers[usize::from(slots[parity])..][..QUAD];
-                    for at in 0..QUAD {
-                        run[at] = bits[2 * at + parity];
-                    }
-                }
+    let octets = matrix.as_chunks::<OCTET>().0.iter().zip(&placed.slots);
+    match placed.order {
+        Order::Octet => {
+            for (bits, slots) in octets {
+                registers[usize::from(slots[0])..][..OCTET].copy_from_slice(bits);
             }
-            Order::Spaced(32) => {
-                let registers = &mut registers[usize::from(slots[0])..][..=32 * (OCTET - 1)];
-                for at in 0..OCTET {
-                    registers[at * 32] = bits[at];
-                }
+        }
+        Order::Woven => {
+            for (bits, slots) in octets {
+                let &[a, b, c, d, e, f, g, h] = bits;
+                registers[usize::from(slots[0])..][..QUAD].copy_from_slice(&[a, c, e, g]);
+                registers[usize::from(slots[1])..][..QUAD].copy_from_slice(&[b, d, f, h]);
             }
-            _ => {
+        }
+        Order::Quads | Order::Transposed(_) | Order::Any => {
+            for (bits, slots) in octets {
                 for (&bits, &slot) in bits.iter().zip(slots) {
                     registers[usize::from(slot)] = bits;
                 }

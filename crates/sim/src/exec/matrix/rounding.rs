@@ -15,8 +15,11 @@ const LOWEST: i32 = -500;
 /// An exponent above those of all finite products.
 const HIGHEST: i32 = 500;
 
+/// The largest integer of 32 bits that is a number of single precision: 2^31 - 128.
+pub(super) const LARGEST: i32 = i32::MAX - 127;
+
 /// The bits of a negative zero in f16.
-const NEGATIVE_ZERO: u32 = 1 << 15;
+pub(super) const NEGATIVE_ZERO: u32 = 1 << 15;
 
 /// The alignment and the rounding of a sum.
 #[derive(Clone, Copy, Debug)]
@@ -43,24 +46,25 @@ impl Rounding {
         products << (self.fraction + 2) <= 1 << 31
     }
 
+    /// Returns the bits of a sum of single precision that are not kept.
+    pub(super) const fn lost(self) -> i32 {
+        (1 << (23 - self.kept)) - 1
+    }
+
     /// Returns the bits of rounded sums, given in units that are powers of two. The results are zero or normal numbers of single precision.
-    ///
-    /// # Safety
-    ///
-    /// The sums are at most 2^31 - 128.
+    /// The sums are at most [`LARGEST`]; others have arbitrary results.
     #[inline(always)]
-    pub(super) unsafe fn round_aligned(self, sums: &[i32; TOGETHER], units: &[f32; TOGETHER]) -> [u32; TOGETHER] {
-        let lost = (1 << (23 - self.kept)) - 1;
+    pub(super) fn round_aligned(self, sums: &[i32; TOGETHER], units: &[f32; TOGETHER]) -> [u32; TOGETHER] {
         let mut bits = [0; TOGETHER];
         for lane in 0..TOGETHER {
-            let size = sums[lane].wrapping_abs();
+            let size = sums[lane].wrapping_abs().min(LARGEST);
             let nearest = size as f32;
-            // SAFETY: the caller guarantees that the size is at most 2^31 - 128, which is a number of single precision.
+            // SAFETY: `LARGEST` is a number of single precision, so the nearest number is no larger.
             let integer = unsafe { nearest.to_int_unchecked::<i32>() };
             let truncated = nearest.to_bits() - u32::from(integer > size);
             // A sum that is rounded to odd can be rounded again, to the f16 nearest to the exact sum.
             let odd = truncated | u32::from(integer != size);
-            let cut = if self.is_half { odd } else { truncated & !lost };
+            let cut = if self.is_half { odd } else { truncated & !self.lost().cast_unsigned() };
             let sign = sums[lane].cast_unsigned() & 1 << 31;
             bits[lane] = (f32::from_bits(cut | sign) * units[lane]).to_bits();
         }

@@ -73,6 +73,17 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         values
     }
 
+    /// Returns the values of four pairs, the lower one of each first.
+    #[inline(always)]
+    fn octet<const WIDE: bool>(pairs: [u32; 4]) -> [f32; 8] {
+        let mut values = [0.0; 8];
+        for (pair, &bits) in pairs.iter().enumerate() {
+            values[2 * pair] = Self::from_raw(bits).single();
+            values[2 * pair + 1] = Self::from_raw(bits >> 16).single();
+        }
+        values
+    }
+
     /// Returns the row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
     #[inline(always)]
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
@@ -192,6 +203,21 @@ impl Narrow for Half {
     #[inline(always)]
     fn unpack<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
         Self::widen_pairs::<WIDE>(row)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn octet<const WIDE: bool>(pairs: [u32; 4]) -> [f32; 8] {
+        if WIDE {
+            // SAFETY: as for `widen`.
+            return unsafe { f16c::octet(pairs) };
+        }
+        let mut values = [0.0; 8];
+        for (pair, &bits) in pairs.iter().enumerate() {
+            values[2 * pair] = Self::from_raw(bits).to_f32();
+            values[2 * pair + 1] = Self::from_raw(bits >> 16).to_f32();
+        }
+        values
     }
 
     #[cfg(target_arch = "x86_64")]

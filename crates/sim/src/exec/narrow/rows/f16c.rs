@@ -52,6 +52,17 @@ pub(super) fn widen_pairs(row: &[u32; LANES]) -> [f32; NUMBERS] {
     values
 }
 
+/// Returns the values of four pairs, the lower one of each first.
+#[target_feature(enable = "avx2,f16c")]
+#[inline]
+pub(super) fn octet(pairs: [u32; EACH / 2]) -> [f32; EACH] {
+    // SAFETY: both types are 16 bytes of which any are a value.
+    let halves = unsafe { transmute::<[u32; EACH / 2], __m128i>(pairs) };
+    let mut values = [0.0; EACH];
+    put(&mut values, _mm256_cvtph_ps(halves));
+    values
+}
+
 /// Returns the row of pairs of the nearest f16.
 #[target_feature(enable = "avx2,f16c")]
 #[inline]

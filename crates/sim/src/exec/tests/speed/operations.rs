@@ -43,21 +43,21 @@ fn sampled(name: &'static str, instruction: &str, is_linear: bool) -> Work {
     Work { is_linear, ..repeated(name, before, &instruction) }
 }
 
-/// Repeats a matrix product. An operation is a multiply-add.
+/// Repeats a matrix product eight times in a loop. An operation is a multiply-add.
 fn product(name: &'static str, shape: [u32; 3], registers: [usize; 3], text: &str) -> Work {
     let list = |first: usize, count: usize| {
         let names: Vec<String> = (first..first + count).map(|number| format!("%r{number}")).collect();
         format!("{{{}}}", names.join(", "))
     };
     let [of_a, of_b, of_c] = registers;
-    let (a, b, c) = (list(10, of_a), list(20, of_b), list(30, of_c));
+    let (a, b, c, d) = (list(10, of_a), list(20, of_b), list(30, of_c), list(40, of_c));
     // f16 and f32 between one and two.
     let factors = (10..10 + of_a).chain(20..20 + of_b);
     let factors = factors.map(|number| format!("mad.lo.u32 %r{number}, %r2, {number}, 0x3f803d00;\n"));
     let before = iter::once("and.b32 %r2, %t, 7;\n".to_owned()).chain(factors).collect();
-    let body = format!("{text} {c}, {a}, {b}, {c};");
-    let operations = f64::from(shape.iter().product::<u32>()) / 32.0;
-    Work { name, before, body, operations, is_linear: false }
+    let instruction = format!("{text} {d}, {a}, {b}, {c};");
+    let operations = 8.0 * f64::from(shape.iter().product::<u32>()) / 32.0;
+    Work { name, before, body: [instruction.as_str(); 8].join("\n"), operations, is_linear: false }
 }
 
 fn works() -> Vec<Work> {

@@ -1,0 +1,40 @@
+//! Transposition with AVX2.
+
+use std::arch::x86_64::{
+    __m128, __m256, _mm256_castpd_ps, _mm256_castps_pd, _mm256_set_m128, _mm256_unpackhi_pd, _mm256_unpackhi_ps,
+    _mm256_unpacklo_pd, _mm256_unpacklo_ps,
+};
+use std::mem::transmute;
+
+use super::super::{OCTET, QUAD};
+
+/// Transposes eight rows of four numbers.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn transpose(rows: &[[f32; QUAD]; OCTET]) -> [[f32; OCTET]; QUAD] {
+    let a = _mm256_set_m128(load(&rows[4]), load(&rows[0]));
+    let b = _mm256_set_m128(load(&rows[5]), load(&rows[1]));
+    let c = _mm256_set_m128(load(&rows[6]), load(&rows[2]));
+    let d = _mm256_set_m128(load(&rows[7]), load(&rows[3]));
+    // Two neighboring columns of the rows in `a` and `b`, and of those in `c` and `d`.
+    let low = (_mm256_castps_pd(_mm256_unpacklo_ps(a, b)), _mm256_castps_pd(_mm256_unpacklo_ps(c, d)));
+    let high = (_mm256_castps_pd(_mm256_unpackhi_ps(a, b)), _mm256_castps_pd(_mm256_unpackhi_ps(c, d)));
+    of_vectors([
+        _mm256_castpd_ps(_mm256_unpacklo_pd(low.0, low.1)),
+        _mm256_castpd_ps(_mm256_unpackhi_pd(low.0, low.1)),
+        _mm256_castpd_ps(_mm256_unpacklo_pd(high.0, high.1)),
+        _mm256_castpd_ps(_mm256_unpackhi_pd(high.0, high.1)),
+    ])
+}
+
+#[inline(always)]
+fn load(row: &[f32; QUAD]) -> __m128 {
+    // SAFETY: both types are 16 bytes of which any are a value.
+    unsafe { transmute::<[f32; QUAD], __m128>(*row) }
+}
+
+#[inline(always)]
+fn of_vectors(columns: [__m256; QUAD]) -> [[f32; OCTET]; QUAD] {
+    // SAFETY: both types are 128 bytes of which any are a value.
+    unsafe { transmute::<[__m256; QUAD], [[f32; OCTET]; QUAD]>(columns) }
+}
