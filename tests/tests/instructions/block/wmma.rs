@@ -29,7 +29,112 @@ pub(super) fn forms() -> Vec<BlockForm> {
             forms.push(Tiles::of(rest, kind).form().needs(architecture));
         }
     }
+    forms.extend(loads());
     forms
+}
+
+/// `wmma.load` whose registers are the result: PTX does not define which lane holds which element, but devices agree.
+fn loads() -> Vec<BlockForm> {
+    let shapes = [[16, 16, 16], [8, 32, 16], [32, 8, 16]];
+    let mut forms = Vec::new();
+    for [m, n, k] in shapes {
+        for (kind, architecture) in [("f16", 75), ("bf16", 80), ("s8", 75)] {
+            forms.push(Load { side: 'a', kind, rows: m, columns: k, shape: [m, n, k] }.form().needs(architecture));
+            forms.push(Load { side: 'b', kind, rows: k, columns: n, shape: [m, n, k] }.form().needs(architecture));
+        }
+        for kind in ["f16", "f32"] {
+            forms.push(Load { side: 'c', kind, rows: m, columns: n, shape: [m, n, k] }.form());
+        }
+    }
+    let tf32 = |side, rows, columns| Load { side, kind: "tf32", rows, columns, shape: [16, 16, 8] }.form().needs(80);
+    forms.extend([tf32('a', 16, 8), tf32('b', 8, 16)]);
+    forms
+}
+
+/// A load of a row-major matrix.
+#[derive(Clone)]
+struct Load {
+    side: char,
+    kind: &'static str,
+    rows: usize,
+    columns: usize,
+    shape: [usize; 3],
+}
+
+impl Load {
+    /// Returns the number of registers of a lane, and of those that hold different elements.
+    fn registers(&self) -> [usize; 2] {
+        let distinct = self.rows * self.columns / 32 / self.each();
+        [if self.kind == "f16" && self.side != 'c' { 8 } else { distinct }, distinct]
+    }
+
+    /// Returns the number of elements in a register.
+    fn each(&self) -> usize {
+        32 / Element::of(self.kind).bits() as usize
+    }
+
+    fn form(self) -> BlockForm {
+        let ([m, n, k], [registers, _]) = (self.shape, self.registers());
+        let names: Vec<String> = (4..4 + registers).map(|number| format!("%r{number}")).collect();
+        let name = format!("wmma.load.{}.sync.aligned.row.m{m}n{n}k{k}.shared.{}", self.side, self.kind);
+        let mut code = String::from(
+            "shr.u32 %r29, %thread, 5;
+    mov.u32 %r30, block;
+    mad.lo.u32 %r30, %r29, 1024, %r30;
+    and.b32 %r29, %thread, 31;
+    mad.lo.u32 %r29, %r29, 32, %r30;
+    st.shared.v2.b64 [%r29], {%l0, %l1};
+    st.shared.v2.b64 [%r29+16], {%l2, %l3};
+    bar.sync 0;
+    ",
+        );
+        for register in 4..12 {
+            code += &format!("mov.b32 %r{register}, 0; ");
+        }
+        code += &format!("{name} {{{}}}, [%r30];\n    ", names.join(", "));
+        for register in 0..8 {
+            code += &format!("st.global.b32 [%out+{}], %r{};\n    ", 4 * register, 4 + register);
+        }
+        BlockForm::new(format!("{name} registers"), code, move |all, thread| self.left_by(all, thread))
+    }
+
+    fn left_by(&self, all: &[Sources], thread: usize) -> Left {
+        let memory: Vec<u8> =
+            all[thread / 32 * 32..][..32].iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        let ([registers, distinct], each) = (self.registers(), self.each());
+        let size = 4 / each;
+        let mut left = [0; 32];
+        for (register, at) in (0..registers).flat_map(|register| (0..each).map(move |at| (register, at))) {
+            let (row, column) = self.place(thread % 32, register % distinct, at);
+            let from = (row * self.columns + column) * size;
+            left[4 * register + at * size..][..size].copy_from_slice(&memory[from..][..size]);
+        }
+        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| left[8 * word + at])))
+    }
+
+    /// Returns the row and the column of an element in a register: four lanes share a row of A, a column of B, or eight
+    /// elements of a row of C. The product of 8 by 32 is computed as the transposed one of 32 by 8.
+    fn place(&self, lane: usize, register: usize, at: usize) -> (usize, usize) {
+        let each = self.each();
+        let is_turned = self.shape[1] == 32;
+        if self.side == 'c' {
+            let rows = if is_turned { self.columns } else { self.rows };
+            let slot = register * each + at;
+            let (block, slot) = (slot / (rows / 4), slot % (rows / 4));
+            let (row, column) = (slot / 2 * 8 + lane / 4, block * 8 + lane % 4 * 2 + slot % 2);
+            return if is_turned { (column, row) } else { (row, column) };
+        }
+        let (across, along) = if self.side == 'a' { (self.rows, self.columns) } else { (self.columns, self.rows) };
+        let parts = along / (4 * each);
+        let in_pairs = across > 8 && (self.side == 'b') == is_turned;
+        let (block, part) = if in_pairs {
+            (register / (2 * parts) * 2 + register % 2, register % (2 * parts) / 2)
+        } else {
+            (register / parts, register % parts)
+        };
+        let (across, along) = (block * 8 + lane / 4, (part * 4 + lane % 4) * each + at);
+        if self.side == 'a' { (across, along) } else { (along, across) }
+    }
 }
 
 /// A product of matrices in memory.
