@@ -64,8 +64,8 @@ pub(crate) enum Role {
 /// The distribution of a matrix's elements over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma`, and `wmma`, for which this is not
-    /// documented, but what devices from compute capability 8.0 on do.
+    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma`, `wgmma` and `wmma`. For `wmma`, PTX does not
+    /// define it; an H200 does it so.
     Rows,
     /// Over two quads, sixteen lanes apart. Each pair of quads has its own matrices.
     QuadPair {

@@ -33,7 +33,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// `wmma.load` whose registers are the result: PTX does not define which lane holds which element, but devices agree.
+/// `wmma.load` whose registers are the result. PTX does not define which lane holds which element; the definition is what an
+/// H200 does.
 fn loads() -> Vec<BlockForm> {
     let shapes = [[16, 16, 16], [8, 32, 16], [32, 8, 16]];
     let mut forms = Vec::new();

@@ -2,10 +2,10 @@
 
 use super::fixed_point::{Block, OF_FACTORS, ROWS_TOGETHER, Terms, add_rows, exponents};
 use super::product::multiply;
-use super::quads::read;
+use super::quads::{REGISTERS, read};
 use super::registers::{pack, scatter};
 use super::rounding::{Rounding, TOGETHER};
-use super::{Element, Spread};
+use super::{Element, Fragment, Spread};
 use crate::exec::handler::versions;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::program::Product;
@@ -68,12 +68,13 @@ versions! {
 
 /// Returns the handler of a product if it is one of whole matrices of narrow numbers.
 pub(crate) fn handler(product: &Product) -> Option<Handler> {
-    let [to, left, right, _] = product.fragments.each_ref().map(|placed| placed.fragment);
+    let [to, left, right, addend] = product.fragments.each_ref().map(|placed| placed.fragment);
     let is_narrow = matches!(left.element, Element::F16 | Element::Bf16 | Element::Tf32);
     let is_whole = product.sparsity.is_none() && to.spread == Spread::Rows;
-    let blocks = |rows: u32, columns: u32| (rows * columns) as usize / TOGETHER;
-    let has_room = blocks(left.rows, left.columns).max(blocks(right.rows, right.columns)) <= OF_FACTOR
-        && blocks(to.rows, to.columns) <= OF_RESULT;
+    let blocks = |of: Fragment| (of.rows * of.columns) as usize / TOGETHER;
+    let has_room = blocks(left).max(blocks(right)) <= OF_FACTOR
+        && blocks(to) <= OF_RESULT
+        && [left, right, addend].iter().all(|fragment| fragment.registers as usize <= REGISTERS);
     let has_shape = (to.rows as usize).is_multiple_of(ROWS_TOGETHER)
         && (to.columns as usize).is_multiple_of(TOGETHER)
         && Rounding::of(product.manner).fits_words(left.columns as usize);

@@ -26,13 +26,7 @@ pub(crate) trait Number: Copy + Default + 'static {
     /// Transposes eight rows of four numbers.
     #[inline(always)]
     fn transpose<const WIDE: bool>(rows: &[[Self; QUAD]; OCTET]) -> [[Self; OCTET]; QUAD] {
-        let mut transposed = [[Self::default(); OCTET]; QUAD];
-        for (row, numbers) in rows.iter().enumerate() {
-            for column in 0..QUAD {
-                transposed[column][row] = numbers[column];
-            }
-        }
-        transposed
+        transposed(rows)
     }
     /// Returns the negated number.
     fn negative(self) -> Self;
@@ -84,13 +78,7 @@ impl Number for f32 {
             // SAFETY: only handlers selected for AVX2 call it.
             return unsafe { avx2::transpose(rows) };
         }
-        let mut transposed = [[0.0; OCTET]; QUAD];
-        for (row, numbers) in rows.iter().enumerate() {
-            for column in 0..QUAD {
-                transposed[column][row] = numbers[column];
-            }
-        }
-        transposed
+        transposed(rows)
     }
 
     fn negative(self) -> Self {
@@ -121,6 +109,17 @@ impl Number for i32 {
     fn negative(self) -> Self {
         -self
     }
+}
+
+#[inline(always)]
+fn transposed<T: Number>(rows: &[[T; QUAD]; OCTET]) -> [[T; OCTET]; QUAD] {
+    let mut transposed = [[T::default(); OCTET]; QUAD];
+    for (row, numbers) in rows.iter().enumerate() {
+        for column in 0..QUAD {
+            transposed[column][row] = numbers[column];
+        }
+    }
+    transposed
 }
 
 /// Converts E4M3: its fields, shifted to those of an f16, represent the value divided by 2^8.

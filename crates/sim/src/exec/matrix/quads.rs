@@ -14,8 +14,8 @@ type Quad = [u32; QUAD];
 /// Eight neighbors in a row of a matrix.
 type Octet = [f32; OCTET];
 
-/// The most registers of a fragment.
-const REGISTERS: usize = 8;
+/// The most registers of a fragment that [`read`] can read.
+pub(super) const REGISTERS: usize = 8;
 
 /// The registers of a fragment, each with `EACH` elements.
 struct Registers<'u, const EACH: usize>([&'u [Quad; LANES / QUAD]; REGISTERS]);
@@ -40,7 +40,7 @@ impl<'u, const EACH: usize> Registers<'u, EACH> {
     }
 }
 
-/// Reads the matrix in the rows `rows`. A function of its own serves products of all shapes.
+/// Reads the matrix in the rows `rows`. The functions are not inlined, because they are long and serve all three operands.
 #[inline(always)]
 pub(super) fn read<const WIDE: bool>(unit: &Unit<'_>, placed: &Placed, rows: &[u32], values: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]

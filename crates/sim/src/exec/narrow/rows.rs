@@ -80,12 +80,7 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     /// Returns the values of four pairs, the lower one of each first.
     #[inline(always)]
     fn octet<const WIDE: bool>(pairs: [u32; 4]) -> [f32; 8] {
-        let mut values = [0.0; 8];
-        for (pair, &bits) in pairs.iter().enumerate() {
-            values[2 * pair] = Self::from_raw(bits).single();
-            values[2 * pair + 1] = Self::from_raw(bits >> 16).single();
-        }
-        values
+        octet::<Self>(pairs)
     }
 
     /// Returns the row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
@@ -98,6 +93,16 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
         }
         row
     }
+}
+
+#[inline(always)]
+fn octet<T: Narrow>(pairs: [u32; 4]) -> [f32; 8] {
+    let mut values = [0.0; 8];
+    for (pair, &bits) in pairs.iter().enumerate() {
+        values[2 * pair] = T::from_raw(bits).single();
+        values[2 * pair + 1] = T::from_raw(bits >> 16).single();
+    }
+    values
 }
 
 impl Narrow for Half {
@@ -187,12 +192,7 @@ impl Narrow for Half {
             // SAFETY: as for `widen`.
             return unsafe { f16c::octet(pairs) };
         }
-        let mut values = [0.0; 8];
-        for (pair, &bits) in pairs.iter().enumerate() {
-            values[2 * pair] = Self::from_raw(bits).to_f32();
-            values[2 * pair + 1] = Self::from_raw(bits >> 16).to_f32();
-        }
-        values
+        octet::<Self>(pairs)
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,7 @@
 //! Products of matrices, compared with the definition. Operands are loaded in the layout of the ISA.
 
 use super::Bench;
+use crate::exec::handler::with_baseline_handlers;
 
 /// The addresses of the operands and the result in memory.
 const B: u64 = 4096;
@@ -113,10 +114,12 @@ fn floating_point_products_equal_the_definition() {
         let (a, b) = (numbers(1, rows * inner, 20), numbers(2, 8 * inner, 20));
         let encoded = |values: &[i32]| pack(&values.iter().map(|value| encode(*value)).collect::<Vec<_>>(), bits);
         let form = Form { text, rows: rows as u64, words: (inner as u64) * u64::from(bits) / 32 };
-        let result = multiply(&form, &encoded(&a), &encoded(&b));
+        let compute = || multiply(&form, &encoded(&a), &encoded(&b));
         let expected: Vec<u32> =
             product(&a, &b, rows, inner, |a, b| a * b).into_iter().map(|it| (it as f32).to_bits()).collect();
-        assert_eq!(result, expected, "{text}");
+        for result in [compute(), with_baseline_handlers(compute)] {
+            assert_eq!(result, expected, "{text}");
+        }
     }
 }
 

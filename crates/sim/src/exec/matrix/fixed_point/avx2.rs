@@ -26,6 +26,7 @@ pub(super) fn add_rows<const N: usize>(
     results: &mut [Block<u32>],
 ) -> bool {
     let inner = b.factors.len();
+    // The compiler omits the checks of indices where it knows that lengths are equal.
     let b = b.part(0, inner);
     let (mut factors, mut exponents): ([&[f32]; N], [&[i32]; N]) = ([&[]; N], [&[]; N]);
     for row in 0..N {
