@@ -29,10 +29,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     match mode.as_str() {
         "curium_all_reduces" => Ok(curium_all_reduces(&mut communicator, &stream, &mut memory, count)?),
         "curium_groups" => Ok(curium_groups(&mut communicator, &stream, &mut memory, count)?),
-        "c_all_reduces" | "c_groups" => {
+        "curium_exchanges" => Ok(curium_exchanges(&mut communicator, &stream, &mut memory, count)?),
+        "c_all_reduces" | "c_groups" | "c_exchanges" => {
             let (raw, api) = (communicator.as_raw()?, communicator.library().api());
             let address = std::ptr::without_provenance_mut(memory.as_pointer().as_raw() as usize);
-            let counted = if mode == "c_groups" { c_groups } else { c_all_reduces };
+            let counted = match mode.as_str() {
+                "c_groups" => c_groups,
+                "c_exchanges" => c_exchanges,
+                _ => c_all_reduces,
+            };
             counted(api, address, raw, stream.as_raw().cast(), count).map_err(|code| format!("{code:?}").into())
         }
         other => Err(format!("there is no mode {other}").into()),
@@ -46,6 +51,8 @@ fn idle_communicator(context: &Context) -> Result<Communicator> {
     api.ncclCommUserRank = Some(zero);
     api.ncclCommCount = Some(one);
     api.ncclAllReduce = Some(reduce_nothing);
+    api.ncclSend = Some(send_nothing);
+    api.ncclRecv = Some(receive_nothing);
     api.ncclGroupStart = Some(group_nothing);
     api.ncclGroupEnd = Some(group_nothing);
     // SAFETY: the functions have the types of NCCL's, and live as long as the program.
@@ -87,6 +94,39 @@ fn c_groups(
         // SAFETY: the function does nothing.
         checked(unsafe { start() })?;
         c_all_reduce(api, black_box(memory), black_box(communicator), black_box(stream))?;
+        // SAFETY: as above.
+        checked(unsafe { end() })?;
+    }
+    Ok(())
+}
+
+/// Enqueues a send and a receive in a group as a C program does.
+#[inline(never)]
+fn c_exchanges(
+    api: &Api,
+    memory: *mut c_void,
+    communicator: ncclComm_t,
+    stream: cudaStream_t,
+    count: u64,
+) -> Result<(), ncclResult_t> {
+    let element = ncclDataType_t::ncclFloat32;
+    for _ in 0..count {
+        let (api, memory) = (black_box(api), black_box(memory));
+        let (communicator, stream) = (black_box(communicator), black_box(stream));
+        // SAFETY: `idle_communicator` has put functions there.
+        let start = unsafe { api.ncclGroupStart.unwrap_unchecked() };
+        // SAFETY: as above.
+        let send = unsafe { api.ncclSend.unwrap_unchecked() };
+        // SAFETY: as above.
+        let receive = unsafe { api.ncclRecv.unwrap_unchecked() };
+        // SAFETY: as above.
+        let end = unsafe { api.ncclGroupEnd.unwrap_unchecked() };
+        // SAFETY: the function does nothing.
+        checked(unsafe { start() })?;
+        // SAFETY: as above.
+        checked(unsafe { send(memory, COUNT, element, 0, communicator, stream) })?;
+        // SAFETY: as above.
+        checked(unsafe { receive(memory, COUNT, element, 0, communicator, stream) })?;
         // SAFETY: as above.
         checked(unsafe { end() })?;
     }
@@ -143,6 +183,24 @@ fn curium_groups(
     Ok(())
 }
 
+#[inline(never)]
+fn curium_exchanges(
+    communicator: &mut Communicator,
+    stream: &Stream,
+    memory: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> Result<()> {
+    let (library, sent) = (communicator.library().clone(), DeviceBuffer::<f32>::zeroed(stream, COUNT)?);
+    for _ in 0..count {
+        let (communicator, memory) = (black_box(&mut *communicator), black_box(&mut *memory));
+        black_box(&library).group(|group| {
+            group.enqueue(communicator, black_box(stream), Operation::send(black_box(&sent), 0))?;
+            group.enqueue(communicator, black_box(stream), Operation::receive(memory, 0))
+        })?;
+    }
+    Ok(())
+}
+
 unsafe extern "C" fn version(version: *mut c_int) -> ncclResult_t {
     // SAFETY: the caller passes a place for the version.
     unsafe { version.write(23203) };
@@ -167,6 +225,28 @@ unsafe extern "C" fn reduce_nothing(
     _: usize,
     _: ncclDataType_t,
     _: ncclRedOp_t,
+    _: ncclComm_t,
+    _: cudaStream_t,
+) -> ncclResult_t {
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn send_nothing(
+    _: *const c_void,
+    _: usize,
+    _: ncclDataType_t,
+    _: c_int,
+    _: ncclComm_t,
+    _: cudaStream_t,
+) -> ncclResult_t {
+    ncclResult_t::ncclSuccess
+}
+
+unsafe extern "C" fn receive_nothing(
+    _: *mut c_void,
+    _: usize,
+    _: ncclDataType_t,
+    _: c_int,
     _: ncclComm_t,
     _: cudaStream_t,
 ) -> ncclResult_t {

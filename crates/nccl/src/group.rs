@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use curium_driver::Stream;
-use curium_driver::extend::PASS_THE_SCOPE;
+use curium_driver::extend::{Entered, PASS_THE_SCOPE};
 use curium_driver::hazard::AccessGuard;
+use curium_driver::sys::CUcontext;
 use smallvec::SmallVec;
 
 use crate::communicator::Communicator;
@@ -32,6 +33,10 @@ const INLINE: usize = 2;
 pub struct Group<'a> {
     library: &'a Nccl,
     operations: SmallVec<[Added<'a>; INLINE]>,
+    /// Each communicator of the operations once.
+    used: SmallVec<[Using<Arc<Shared>>; 1]>,
+    /// The context of the first operation, which is current until the group has ended.
+    entered: Option<(CUcontext, Entered<'a>)>,
     is_open: bool,
 }
 
@@ -40,7 +45,8 @@ pub struct Group<'a> {
 struct Added<'a> {
     operation: Operation<'a>,
     guard: AccessGuard<'a>,
-    using: Using<Arc<Shared>>,
+    /// The index of its communicator in [`Group::used`].
+    communicator: usize,
     operator: CreatedOperator,
 }
 
@@ -93,7 +99,7 @@ impl<'a> Group<'a> {
         // SAFETY: the group ends when the value that is returned does.
         unsafe { call!(library.api(), ncclGroupStart()) }?;
         IS_OPEN.set(true);
-        Ok(Self { library, operations: SmallVec::new(), is_open: true })
+        Ok(Self { library, operations: SmallVec::new(), used: SmallVec::new(), entered: None, is_open: true })
     }
 
     /// Adds an operation on a stream of the communicator's device.
@@ -115,21 +121,48 @@ impl<'a> Group<'a> {
         stream.expect_captured(name, PASS_THE_SCOPE)?;
         operation.expect_element(self.library)?;
         let count = operation.count(place, true)?;
-        let using = Using::begin(Arc::clone(shared), name)?;
-        let _entered = shared.context.enter()?;
+        let index = self.used(shared, name)?;
+        let _entered = self.enter(shared, stream)?;
+        let raw = self.used[index].raw();
         let mut guard = AccessGuard::new(stream)?;
         shared.keep(&guard, &operation);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.bind(&mut guard) }?;
-        let call = Call { api: shared.api(), communicator: using.raw(), stream: stream.as_raw().cast(), place, count };
+        let call = Call { api: shared.api(), communicator: raw, stream: stream.as_raw().cast(), place, count };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
         let (operator, result) = match unsafe { operation.call(&call) } {
             Ok(operator) => (operator, Ok(())),
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        self.operations.push(Added { operation, guard, using, operator });
+        self.operations.push(Added { operation, guard, communicator: index, operator });
         result
+    }
+
+    /// Returns the index of the communicator in `used`, after a check that it was not finalized or aborted.
+    #[inline]
+    fn used(&mut self, shared: &Arc<Shared>, operation: &'static str) -> Result<usize> {
+        if let Some(index) = self.used.iter().position(|using| Arc::ptr_eq(using.shared(), shared)) {
+            self.used[index].expect_live(operation)?;
+            return Ok(index);
+        }
+        self.used.push(Using::begin(Arc::clone(shared), operation)?);
+        Ok(self.used.len() - 1)
+    }
+
+    /// Makes the context of the communicator current: that of the first operation until the group has ended, another one until the result
+    /// is dropped.
+    #[inline]
+    fn enter<'s>(&mut self, shared: &'s Shared, stream: &'a Stream) -> Result<Option<Entered<'s>>> {
+        let raw = shared.context.as_raw();
+        match &self.entered {
+            Some((current, _)) if *current == raw => Ok(None),
+            None if stream.context().as_raw() == raw => {
+                self.entered = Some((raw, stream.context().enter()?));
+                Ok(None)
+            }
+            _ => Ok(Some(shared.context.enter()?)),
+        }
     }
 
     /// Ends the group: starts its operations, and records their accesses.
@@ -141,19 +174,21 @@ impl<'a> Group<'a> {
         // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
         let end = || unsafe { call!(api, ncclGroupEnd()) };
         let ended = {
+            let first = self.used.first().filter(|_| self.entered.is_none());
             // Without the context, the group ends as well.
-            let _entered = self.operations.first().and_then(|first| first.using.shared().context.enter().ok());
+            let _entered = first.and_then(|using| using.shared().context.enter().ok());
             end()
         };
+        self.entered = None;
         IS_OPEN.set(false);
-        let waits = self.operations.iter().any(|added| added.using.shared().timeout.is_some());
+        let waits = self.used.iter().any(|using| using.shared().timeout.is_some());
         if waits { self.settle(ended) } else { self.finish(ended) }
     }
 
     /// Waits until a non-blocking group has enqueued its operations, and used their operators, and records their accesses.
     #[cold]
     fn settle(&mut self, ended: Result<()>) -> Result<()> {
-        let communicators = self.communicators();
+        let communicators: Vec<_> = self.used.iter().map(|using| Arc::clone(using.shared())).collect();
         let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
         let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
         let result = self.finish(ended.and(settled));
@@ -167,38 +202,27 @@ impl<'a> Group<'a> {
     /// Records the accesses of the operations.
     fn finish(&mut self, mut result: Result<()>) -> Result<()> {
         for added in &mut self.operations {
-            if let Err(error) = added.finish() {
+            if let Err(error) = added.finish(&self.used[added.communicator]) {
                 result = result.and(Err(error));
             }
         }
         self.operations.clear();
+        self.used.clear();
         result
-    }
-
-    /// Returns each communicator of the operations once.
-    fn communicators(&self) -> Vec<Arc<Shared>> {
-        let mut used: Vec<Arc<Shared>> = Vec::new();
-        for added in &self.operations {
-            let shared = added.using.shared();
-            if !used.iter().any(|known| Arc::ptr_eq(known, shared)) {
-                used.push(Arc::clone(shared));
-            }
-        }
-        used
     }
 }
 
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, using: &Using<Arc<Shared>>) -> Result<()> {
         // SAFETY: `bind` succeeded with this guard.
         unsafe { self.operation.launched(&mut self.guard) };
-        let shared = self.using.shared();
+        let shared = using.shared();
         if !self.guard.is_captured() {
             shared.record(self.guard.stream(), self.operation.name(), self.operation.len())?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
-        unsafe { self.operator.destroy(shared.api(), self.using.raw()) }
+        unsafe { self.operator.destroy(shared.api(), using.raw()) }
     }
 }
 

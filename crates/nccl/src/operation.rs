@@ -25,6 +25,10 @@ use crate::sys::ncclDataType_t;
 /// `scatter_from` send the data.
 pub struct Operation<'a> {
     kind: Kind,
+    name: &'static str,
+    operator: Operator,
+    /// The root or the other rank; `None` if this rank is the root, or there is none.
+    peer: Option<usize>,
     element: ncclDataType_t,
     /// The size of an element in bytes.
     width: usize,
@@ -34,19 +38,24 @@ pub struct Operation<'a> {
     target: Option<DeviceSliceMut<'a, u8>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What an operation does. The checks and the addresses depend on a few properties of it, for speed: a `match` for each would be an
+/// indirect jump, which the processor does not predict after the code of NCCL.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
-    AllReduce(Operator),
-    /// The root; `None` for the rank itself.
-    Reduce(Operator, Option<usize>),
-    Broadcast(Option<usize>),
+    AllReduce,
+    Reduce,
+    ReduceInto,
+    Broadcast,
+    BroadcastFrom,
     AllGather,
-    ReduceScatter(Operator),
+    ReduceScatter,
     AllToAll,
-    Gather(Option<usize>),
-    Scatter(Option<usize>),
-    Send(usize),
-    Receive(usize),
+    Gather,
+    GatherInto,
+    Scatter,
+    ScatterFrom,
+    Send,
+    Receive,
 }
 
 /// The rank and the number of ranks of a communicator.
@@ -64,11 +73,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(
-            Kind::AllReduce(reduction.erased()),
-            Some(source.as_device_slice()),
-            Some(target.as_device_slice_mut()),
-        )
+        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        Self::new(Kind::AllReduce, None, reduction, Some(source), Some(target))
     }
 
     /// Reduces the elements of all ranks in place.
@@ -77,7 +83,7 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::AllReduce(reduction.erased()), None, Some(memory.as_device_slice_mut()))
+        Self::new(Kind::AllReduce, None, reduction, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Sends the elements of this rank to a reduction, whose result is written on the rank `root`.
@@ -87,7 +93,7 @@ impl<'a> Operation<'a> {
         root: usize,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::Reduce(reduction.erased(), Some(root)), Some(source.as_device_slice()), None)
+        Self::new(Kind::Reduce, Some(root), reduction, Some(source.as_device_slice()), None)
     }
 
     /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
@@ -97,8 +103,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let kind = Kind::Reduce(reduction.erased(), None);
-        Self::new(kind, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        Self::new(Kind::ReduceInto, None, reduction, Some(source), Some(target))
     }
 
     /// Reduces the elements of all ranks in place on this rank, the root.
@@ -107,19 +113,19 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::Reduce(reduction.erased(), None), None, Some(memory.as_device_slice_mut()))
+        Self::new(Kind::ReduceInto, None, reduction, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Receives the elements of the rank `root`, which may be this one.
     #[doc(alias = "ncclBroadcast")]
     pub fn broadcast<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Broadcast(Some(root)), None, Some(memory.as_device_slice_mut()))
+        Self::new(Kind::Broadcast, Some(root), Reduction::Sum, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Sends the elements of this rank, the root, to all ranks.
     #[doc(alias = "ncclBroadcast")]
     pub fn broadcast_from<T: Element>(source: &'a impl AsDeviceSlice<Element = T>) -> Self {
-        Self::new(Kind::Broadcast(None), Some(source.as_device_slice()), None)
+        Self::new(Kind::BroadcastFrom, None, Reduction::Sum, Some(source.as_device_slice()), None)
     }
 
     /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that of `source` times the number of ranks.
@@ -128,13 +134,19 @@ impl<'a> Operation<'a> {
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
     ) -> Self {
-        Self::new(Kind::AllGather, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        Self::new(
+            Kind::AllGather,
+            None,
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
     #[doc(alias = "ncclAllGather")]
     pub fn all_gather_in_place<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
-        Self::new(Kind::AllGather, None, Some(memory.as_device_slice_mut()))
+        Self::new(Kind::AllGather, None, Reduction::Sum, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
@@ -145,8 +157,8 @@ impl<'a> Operation<'a> {
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        let kind = Kind::ReduceScatter(reduction.erased());
-        Self::new(kind, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        let (source, target) = (source.as_device_slice(), target.as_device_slice_mut());
+        Self::new(Kind::ReduceScatter, None, reduction, Some(source), Some(target))
     }
 
     /// Reduces the elements of all ranks, and writes the part of this rank in its place. The other parts are unspecified afterwards.
@@ -155,7 +167,7 @@ impl<'a> Operation<'a> {
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Self {
-        Self::new(Kind::ReduceScatter(reduction.erased()), None, Some(memory.as_device_slice_mut()))
+        Self::new(Kind::ReduceScatter, None, reduction, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Sends part `r` of `source` to rank `r`, and writes the part that rank `r` sends to part `r` of `target`. Both have the same length,
@@ -167,7 +179,13 @@ impl<'a> Operation<'a> {
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
     ) -> Self {
-        Self::new(Kind::AllToAll, Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        Self::new(
+            Kind::AllToAll,
+            None,
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Sends the elements of this rank to the rank `root`.
@@ -175,7 +193,7 @@ impl<'a> Operation<'a> {
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclGather")]
     pub fn gather<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Gather(Some(root)), Some(source.as_device_slice()), None)
+        Self::new(Kind::Gather, Some(root), Reduction::Sum, Some(source.as_device_slice()), None)
     }
 
     /// Writes the elements of all ranks, in the order of the ranks, on this rank, the root. The length of `target` is that of `source`
@@ -187,7 +205,13 @@ impl<'a> Operation<'a> {
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
     ) -> Self {
-        Self::new(Kind::Gather(None), Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        Self::new(
+            Kind::GatherInto,
+            None,
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Receives this rank's part of the elements of the rank `root`.
@@ -195,7 +219,7 @@ impl<'a> Operation<'a> {
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclScatter")]
     pub fn scatter<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
-        Self::new(Kind::Scatter(Some(root)), None, Some(target.as_device_slice_mut()))
+        Self::new(Kind::Scatter, Some(root), Reduction::Sum, None, Some(target.as_device_slice_mut()))
     }
 
     /// Sends part `r` of `source` to rank `r`, and writes the part of this rank, the root. The length of `source` is that of `target` times
@@ -207,58 +231,47 @@ impl<'a> Operation<'a> {
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
     ) -> Self {
-        Self::new(Kind::Scatter(None), Some(source.as_device_slice()), Some(target.as_device_slice_mut()))
+        Self::new(
+            Kind::ScatterFrom,
+            None,
+            Reduction::Sum,
+            Some(source.as_device_slice()),
+            Some(target.as_device_slice_mut()),
+        )
     }
 
     /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits until it has received them.
     #[doc(alias = "ncclSend")]
     pub fn send<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, peer: usize) -> Self {
-        Self::new(Kind::Send(peer), Some(source.as_device_slice()), None)
+        Self::new(Kind::Send, Some(peer), Reduction::Sum, Some(source.as_device_slice()), None)
     }
 
     /// Receives elements from the rank `peer`. The stream waits until they have been sent.
     #[doc(alias = "ncclRecv")]
     pub fn receive<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, peer: usize) -> Self {
-        Self::new(Kind::Receive(peer), None, Some(target.as_device_slice_mut()))
+        Self::new(Kind::Receive, Some(peer), Reduction::Sum, None, Some(target.as_device_slice_mut()))
     }
 
     #[inline]
-    fn new<T: Element>(kind: Kind, source: Option<DeviceSlice<'a, T>>, target: Option<DeviceSliceMut<'a, T>>) -> Self {
+    fn new<T: Element>(
+        kind: Kind,
+        peer: Option<usize>,
+        reduction: Reduction<T>,
+        source: Option<DeviceSlice<'a, T>>,
+        target: Option<DeviceSliceMut<'a, T>>,
+    ) -> Self {
         let lens = (source.as_ref().map(DeviceSlice::len), target.as_ref().map(DeviceSliceMut::len));
         let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
         let (source, target) = (source.map(DeviceSlice::as_bytes), target.map(DeviceSliceMut::into_bytes));
-        Self { kind, element: T::TYPE, width: size_of::<T>(), lengths, source, target }
+        let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
+        Self { kind, name, operator, peer, element: T::TYPE, width, lengths, source, target }
     }
 
     /// Returns the name of the operation.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::AllReduce(_) => "all_reduce",
-            Kind::Reduce(_, Some(_)) => "reduce",
-            Kind::Reduce(_, None) => "reduce_into",
-            Kind::Broadcast(Some(_)) => "broadcast",
-            Kind::Broadcast(None) => "broadcast_from",
-            Kind::AllGather => "all_gather",
-            Kind::ReduceScatter(_) => "reduce_scatter",
-            Kind::AllToAll => "all_to_all",
-            Kind::Gather(Some(_)) => "gather",
-            Kind::Gather(None) => "gather_into",
-            Kind::Scatter(Some(_)) => "scatter",
-            Kind::Scatter(None) => "scatter_from",
-            Kind::Send(_) => "send",
-            Kind::Receive(_) => "receive",
-        }
-    }
-
-    /// Returns the rank that the operation names.
-    fn peer(&self) -> Option<usize> {
-        match self.kind {
-            Kind::Reduce(_, root) | Kind::Broadcast(root) | Kind::Gather(root) | Kind::Scatter(root) => root,
-            Kind::Send(peer) | Kind::Receive(peer) => Some(peer),
-            Kind::AllReduce(_) | Kind::AllGather | Kind::ReduceScatter(_) | Kind::AllToAll => None,
-        }
+        self.name
     }
 
     /// Returns the larger of the numbers of elements of the source and of the target.
@@ -306,6 +319,54 @@ impl<'a> Operation<'a> {
             // SAFETY: `bind` succeeded with this guard.
             unsafe { Argument::<&mut [u8]>::launched(target, guard) };
         }
+    }
+}
+
+impl Kind {
+    #[inline]
+    const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::Reduce => "reduce",
+            Self::ReduceInto => "reduce_into",
+            Self::Broadcast => "broadcast",
+            Self::BroadcastFrom => "broadcast_from",
+            Self::AllGather => "all_gather",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::AllToAll => "all_to_all",
+            Self::Gather => "gather",
+            Self::GatherInto => "gather_into",
+            Self::Scatter => "scatter",
+            Self::ScatterFrom => "scatter_from",
+            Self::Send => "send",
+            Self::Receive => "receive",
+        }
+    }
+
+    /// Returns `true` if the source has elements for each rank.
+    #[inline]
+    const fn has_parts_in_source(self) -> bool {
+        matches!(self, Self::ReduceScatter | Self::AllToAll | Self::ScatterFrom)
+    }
+
+    /// Returns `true` if the target has elements for each rank.
+    #[inline]
+    const fn has_parts_in_target(self) -> bool {
+        matches!(self, Self::AllGather | Self::AllToAll | Self::GatherInto)
+    }
+
+    /// Returns `true` if the source and the target may be the same memory.
+    #[inline]
+    const fn may_be_in_place(self) -> bool {
+        matches!(
+            self,
+            Self::AllReduce
+                | Self::ReduceInto
+                | Self::Broadcast
+                | Self::BroadcastFrom
+                | Self::AllGather
+                | Self::ReduceScatter
+        )
     }
 }
 

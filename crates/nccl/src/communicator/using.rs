@@ -23,8 +23,15 @@ impl<S: Deref<Target = Shared>> Using<S> {
     #[inline(always)]
     pub(crate) fn begin(shared: S, operation: &'static str) -> Result<Self> {
         let using = Self::locked(shared);
-        let stage = using.shared.stage.load(Acquire);
-        if stage == LIVE { Ok(using) } else { Err(refused(&using.shared, operation, stage)) }
+        using.expect_live(operation)?;
+        Ok(using)
+    }
+
+    /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
+    #[inline(always)]
+    pub(crate) fn expect_live(&self, operation: &'static str) -> Result<()> {
+        let stage = self.shared.stage.load(Acquire);
+        if stage == LIVE { Ok(()) } else { Err(refused(&self.shared, operation, stage)) }
     }
 
     /// Starts a use like [`Using::begin`], also of a communicator that was finalized.

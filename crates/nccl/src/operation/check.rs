@@ -18,36 +18,37 @@ impl Operation<'_> {
     /// An argument error if the lengths or the rank do not fit the operation.
     #[inline]
     pub(crate) fn count(&self, place: Place, in_group: bool) -> Result<usize> {
-        // The most frequent one first.
-        if let (Kind::AllReduce(_), (source, target)) = (self.kind, self.lengths)
-            && source == target
-        {
-            return Ok(source);
-        }
-        self.checked_count(place, in_group)
+        let (source, target) = self.lengths;
+        let (sources, targets) = self.parts(place);
+        let count = if sources == 1 {
+            source
+        } else if targets == 1 {
+            target
+        } else {
+            source / place.size
+        };
+        let fits = count.checked_mul(sources) == Some(source) && count.checked_mul(targets) == Some(target);
+        let is_peer =
+            self.peer.is_none_or(|peer| peer < place.size && (peer != place.rank || self.may_be_own(in_group)));
+        if fits && is_peer { Ok(count) } else { Err(self.misfit(place, is_peer)) }
     }
 
-    fn checked_count(&self, place: Place, in_group: bool) -> Result<usize> {
-        self.check_peer(place, in_group)?;
-        let (source, target) = self.lengths;
-        let is_in_place = self.source.is_none();
+    /// Returns the numbers of parts in the source and in the target. In place, both are those of the memory.
+    #[inline]
+    fn parts(&self, Place { size, .. }: Place) -> (usize, usize) {
+        let (in_source, in_target) = (self.kind.has_parts_in_source(), self.kind.has_parts_in_target());
+        let is_single = self.source.is_none() || self.target.is_none();
+        let parts = |has_parts: bool| if has_parts { size } else { 1 };
+        (parts(in_source || is_single && in_target), parts(in_target || is_single && in_source))
+    }
+
+    /// Returns `true` if the rank that the operation names may be the own one.
+    #[inline]
+    fn may_be_own(&self, in_group: bool) -> bool {
         match self.kind {
-            Kind::AllReduce(_) | Kind::Reduce(..) => self.expect(source == target, place).map(|()| source),
-            Kind::Broadcast(_) | Kind::Send(_) | Kind::Receive(_) | Kind::Gather(Some(_)) | Kind::Scatter(Some(_)) => {
-                Ok(source)
-            }
-            Kind::AllGather if is_in_place => self.part(target, place),
-            Kind::AllGather | Kind::Gather(None) => {
-                self.expect(source.checked_mul(place.size) == Some(target), place).map(|()| source)
-            }
-            Kind::ReduceScatter(_) if is_in_place => self.part(source, place),
-            Kind::ReduceScatter(_) | Kind::Scatter(None) => {
-                self.expect(target.checked_mul(place.size) == Some(source), place).map(|()| target)
-            }
-            Kind::AllToAll => {
-                self.expect(source == target, place)?;
-                self.part(source, place)
-            }
+            Kind::Reduce | Kind::Gather | Kind::Scatter => false,
+            Kind::Send | Kind::Receive => in_group,
+            _ => true,
         }
     }
 
@@ -64,40 +65,23 @@ impl Operation<'_> {
         self.refused(format!("elements of {element:?} need NCCL 2.24 (this is {version})"))
     }
 
-    fn check_peer(&self, place: Place, in_group: bool) -> Result<()> {
-        let Some(peer) = self.peer() else { return Ok(()) };
-        let Place { rank, size } = place;
-        if peer >= size {
-            return Err(self.refused(format!("rank out of range ({peer} of {size} ranks)")));
-        }
-        match self.kind {
-            Kind::Reduce(..) | Kind::Gather(_) | Kind::Scatter(_) if peer == rank => {
-                Err(self.refused(format!("this rank is the root ({rank}); call the form for the root")))
+    #[cold]
+    #[inline(never)]
+    fn misfit(&self, place: Place, is_peer: bool) -> crate::Error {
+        let (Place { rank, size }, (source, target)) = (place, self.lengths);
+        match self.peer {
+            Some(peer) if peer >= size => self.refused(format!("rank out of range ({peer} of {size} ranks)")),
+            Some(_) if !is_peer && matches!(self.kind, Kind::Send | Kind::Receive) => {
+                self.refused(format!("transfer to the rank itself ({rank}); enqueue both ends in a group"))
             }
-            Kind::Send(_) | Kind::Receive(_) if peer == rank && !in_group => {
-                Err(self.refused(format!("transfer to the rank itself ({rank}); enqueue both ends in a group")))
-            }
-            _ => Ok(()),
+            Some(_) if !is_peer => self.refused(format!("this rank is the root ({rank}); call the form for the root")),
+            _ if source == target && self.parts(place) == (size, size) => self.refused(format!(
+                "the length is not a multiple of the number of ranks ({source} elements, {size} ranks)"
+            )),
+            _ => self.refused(format!(
+                "the lengths do not fit ({source} elements of the source, {target} of the target, {size} ranks)"
+            )),
         }
-    }
-
-    fn expect(&self, fits: bool, place: Place) -> Result<()> {
-        let (source, target) = self.lengths;
-        if fits {
-            return Ok(());
-        }
-        let size = place.size;
-        Err(self.refused(format!(
-            "the lengths do not fit ({source} elements of the source, {target} of the target, {size} ranks)"
-        )))
-    }
-
-    /// Returns the length of the part of each rank.
-    fn part(&self, len: usize, Place { size, .. }: Place) -> Result<usize> {
-        if len.is_multiple_of(size) {
-            return Ok(len / size);
-        }
-        Err(self.refused(format!("the length is not a multiple of the number of ranks ({len} elements, {size} ranks)")))
     }
 
     fn refused(&self, problem: String) -> crate::Error {

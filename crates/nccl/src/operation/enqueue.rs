@@ -29,7 +29,7 @@ impl Operation<'_> {
     /// operation has run.
     #[inline]
     pub(crate) unsafe fn call(&self, call: &Call<'_>) -> Result<CreatedOperator> {
-        match self.operator() {
+        match self.operator.existing() {
             // SAFETY: as the caller guarantees; NCCL has the operator.
             Ok(raw) => unsafe { self.start(call, raw) }.map(|()| CreatedOperator::NONE),
             // SAFETY: as the caller guarantees.
@@ -65,23 +65,23 @@ impl Operation<'_> {
         let Call { api, communicator, stream, place, count } = *call;
         let (source, target) = self.addresses(place, count);
         let element = self.element;
-        let root = |root: Option<usize>| rank(root.unwrap_or(place.rank));
+        let peer = rank(self.peer.unwrap_or(place.rank));
         match self.kind {
             // SAFETY: both memories have `count` elements, and the rest is as the caller guarantees.
-            Kind::AllReduce(_) => unsafe {
+            Kind::AllReduce => unsafe {
                 call!(api, ncclAllReduce(source, target, count, element, operator, communicator, stream))
             },
             // SAFETY: as above; only the root writes.
-            Kind::Reduce(_, to) => unsafe {
-                call!(api, ncclReduce(source, target, count, element, operator, root(to), communicator, stream))
+            Kind::Reduce | Kind::ReduceInto => unsafe {
+                call!(api, ncclReduce(source, target, count, element, operator, peer, communicator, stream))
             },
             // SAFETY: the source has `count` elements for each rank, and the target for one.
-            Kind::ReduceScatter(_) => unsafe {
+            Kind::ReduceScatter => unsafe {
                 call!(api, ncclReduceScatter(source, target, count, element, operator, communicator, stream))
             },
             // SAFETY: the memory has `count` elements; that of the root is only read, because both addresses are the same.
-            Kind::Broadcast(from) => unsafe {
-                call!(api, ncclBroadcast(source, target, count, element, root(from), communicator, stream))
+            Kind::Broadcast | Kind::BroadcastFrom => unsafe {
+                call!(api, ncclBroadcast(source, target, count, element, peer, communicator, stream))
             },
             // SAFETY: the source has `count` elements, and the target for each rank.
             Kind::AllGather => unsafe {
@@ -92,49 +92,36 @@ impl Operation<'_> {
                 call!(api, ncclAlltoAll(source, target, count, element, communicator, stream))
             },
             // SAFETY: the target of the root has `count` elements for each rank, and the source for one.
-            Kind::Gather(to) if api.ncclGather.is_some() => unsafe {
-                call!(api, ncclGather(source, target, count, element, root(to), communicator, stream))
+            Kind::Gather | Kind::GatherInto if api.ncclGather.is_some() => unsafe {
+                call!(api, ncclGather(source, target, count, element, peer, communicator, stream))
             },
             // SAFETY: the source of the root has `count` elements for each rank, and the target for one.
-            Kind::Scatter(from) if api.ncclScatter.is_some() => unsafe {
-                call!(api, ncclScatter(source, target, count, element, root(from), communicator, stream))
+            Kind::Scatter | Kind::ScatterFrom if api.ncclScatter.is_some() => unsafe {
+                call!(api, ncclScatter(source, target, count, element, peer, communicator, stream))
             },
             // SAFETY: as above.
-            Kind::AllToAll | Kind::Gather(_) | Kind::Scatter(_) => unsafe { self.transfers(call, source, target) },
+            Kind::AllToAll | Kind::Gather | Kind::GatherInto | Kind::Scatter | Kind::ScatterFrom => unsafe {
+                self.transfers(call, source, target)
+            },
             // SAFETY: the source has `count` elements.
-            Kind::Send(peer) => unsafe {
-                call!(api, ncclSend(source, count, element, rank(peer), communicator, stream))
-            },
+            Kind::Send => unsafe { call!(api, ncclSend(source, count, element, peer, communicator, stream)) },
             // SAFETY: the target has `count` elements.
-            Kind::Receive(peer) => unsafe {
-                call!(api, ncclRecv(target, count, element, rank(peer), communicator, stream))
-            },
+            Kind::Receive => unsafe { call!(api, ncclRecv(target, count, element, peer, communicator, stream)) },
         }
     }
 
-    /// Returns the operator of NCCL, or one that has to be created.
-    #[inline]
-    fn operator(&self) -> Result<ncclRedOp_t, Operator> {
-        match &self.kind {
-            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => {
-                operator.existing()
-            }
-            _ => Ok(ncclRedOp_t::ncclSum),
-        }
-    }
-
-    /// Returns the addresses of the source and of the target. In place, one of them is within the other.
+    /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
     #[inline]
     fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
         let source = self.source.as_ref().map(|source| source.as_pointer().as_raw());
         let target = self.target.as_ref().map(|target| target.as_pointer().as_raw());
-        let own = (rank * count * self.width) as u64;
-        let (source, target) = match (source, target, self.kind) {
-            (None, Some(memory), Kind::AllGather) => (memory + own, memory),
-            (None, Some(memory), Kind::ReduceScatter(_)) => (memory, memory + own),
-            (None, Some(memory), Kind::AllReduce(_) | Kind::Reduce(..) | Kind::Broadcast(_)) => (memory, memory),
-            (Some(memory), None, Kind::Broadcast(_)) => (memory, memory),
-            (source, target, _) => (source.unwrap_or(0), target.unwrap_or(0)),
+        let own = |has_parts: bool| if has_parts { (rank * count * self.width) as u64 } else { 0 };
+        let (source, target) = match (source, target) {
+            (None, Some(memory)) if self.kind.may_be_in_place() => {
+                (memory + own(self.kind.has_parts_in_target()), memory + own(self.kind.has_parts_in_source()))
+            }
+            (Some(memory), None) if self.kind.may_be_in_place() => (memory, memory),
+            (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),
         };
         (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))
     }
@@ -160,10 +147,10 @@ impl Operation<'_> {
         // SAFETY: the group ends below.
         unsafe { call!(api, ncclGroupStart()) }?;
         let enqueued = match self.kind {
-            Kind::Gather(Some(root)) => send(0, root),
-            Kind::Scatter(Some(root)) => receive(0, root),
-            Kind::Gather(None) => send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer))),
-            Kind::Scatter(None) => receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer))),
+            Kind::Gather => send(0, self.peer.unwrap_or(own)),
+            Kind::Scatter => receive(0, self.peer.unwrap_or(own)),
+            Kind::GatherInto => send(0, own).and_then(|()| (0..size).try_for_each(|peer| receive(peer, peer))),
+            Kind::ScatterFrom => receive(0, own).and_then(|()| (0..size).try_for_each(|peer| send(peer, peer))),
             _ => (0..size).try_for_each(|peer| send(peer, peer).and_then(|()| receive(peer, peer))),
         };
         // SAFETY: the group was started above.

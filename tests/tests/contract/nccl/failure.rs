@@ -1,12 +1,14 @@
 //! Ranks that fail: timeouts, asynchronous errors, and the abort from another thread.
 
 use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::Graph;
 use curium_nccl::sys::ncclResult_t;
-use curium_nccl::{Communicator, CommunicatorOptions, Error, Reduction, UniqueId};
+use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
 use curium_sim_libraries::NcclFault;
 
 use super::{Rank, context, nccl, on_devices, on_ranks_with};
@@ -99,6 +101,38 @@ fn watchdog_aborts_operations_that_wait() {
         rank.stream.synchronize().expect("the operation ends when the communicator is aborted");
         watchdog.join().expect("it does not panic").expect("it is live");
         assert!(rank.communicator.close().is_ok(), "the aborted communicator is unusable");
+    });
+}
+
+#[test]
+fn group_refuses_operations_after_another_thread_began_to_abort_and_the_abort_waits_for_its_end() {
+    on_ranks_with(2, with_timeout(60_000), |mut rank| {
+        let own = rank.rank();
+        let (first, second) = (rank.buffer(&[1_u32; 8]), rank.buffer(&[2_u32; 8]));
+        let (mut third, mut fourth) = (rank.buffer(&[0_u32; 8]), rank.buffer(&[0_u32; 8]));
+        let handle = rank.communicator.abort_handle();
+        let Rank { communicator, stream } = &mut rank;
+        let has_ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let mut aborting = None;
+            let grouped = nccl().group(|group| {
+                group.enqueue(communicator, stream, Operation::send(&first, own))?;
+                group.enqueue(communicator, stream, Operation::receive(&mut third, own))?;
+                aborting = Some(scope.spawn(|| {
+                    let aborted = handle.abort();
+                    assert!(has_ended.load(Acquire), "the abort did not wait for the group");
+                    aborted
+                }));
+                thread::sleep(time(300));
+                has_ended.store(true, Release);
+                group.enqueue(communicator, stream, Operation::send(&second, own))?;
+                group.enqueue(communicator, stream, Operation::receive(&mut fourth, own))
+            });
+            assert!(matches!(grouped, Err(Error::Aborted { .. })), "{grouped:?}");
+            let aborted = aborting.expect("the group called the closure").join();
+            aborted.expect("it does not panic").expect("it is live");
+        });
+        rank.stream.synchronize().expect("the operations end when the communicator is aborted");
     });
 }
 
