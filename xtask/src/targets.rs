@@ -191,9 +191,6 @@ fn timed(target: &'static str, name: &str, run: impl FnOnce() -> Result<Outcome>
     println!("\n== {target}: {name}");
     let start = Instant::now();
     let result = run();
-    if let Err(error) = &result {
-        println!("{error:#}");
-    }
     Row { target, name: name.to_owned(), result, time: start.elapsed() }
 }
 
@@ -218,7 +215,13 @@ fn show(rows: &[Row]) -> Result<()> {
     }
     println!("\n{table}");
     for Row { target, name, result, .. } in rows {
-        let Ok(outcome) = result else { continue };
+        let outcome = match result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                println!("{target}: {name}: {error:#}");
+                continue;
+            }
+        };
         outcome.skipped.iter().for_each(|skip| println!("{target}: {name}: skipped {skip}"));
         outcome.failed.iter().for_each(|test| println!("{target}: {name}: FAILED {test}"));
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::expect_success;
 use crate::cargo::target_folder;
@@ -72,6 +72,9 @@ impl Emulator {
         match self.kind {
             Kind::Qemu => {
                 install(&PACKAGES[..2])?;
+                if qemu_version()? < OLDEST_QEMU && is_bookworm() {
+                    install_backport("qemu-user")?;
+                }
                 check_qemu()
             }
             Kind::Wine => {
@@ -136,8 +139,7 @@ fn install(packages: &[(&str, &[&str])]) -> Result<()> {
         return Ok(());
     }
     ensure!(find("apt-get").is_some(), "missing: install {}", names.join(", "));
-    let mut command = if find("sudo").is_some() { Command::new("sudo") } else { Command::new("env") };
-    expect_success(command.args(["apt-get", "install", "--yes", "--no-install-recommends"]).args(names))
+    expect_success(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(names))
 }
 
 fn find(program: &str) -> Option<PathBuf> {
@@ -153,17 +155,59 @@ fn wine() -> Result<String> {
 }
 
 fn check_qemu() -> Result<()> {
-    let output = Command::new("qemu-aarch64").arg("--version").output().context("qemu-aarch64 cannot be run")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let version = qemu_version(&text).with_context(|| format!("the version of qemu-aarch64 is unknown: {text}"))?;
-    if version < OLDEST_QEMU {
-        bail!("qemu-aarch64 is version {version}; install {OLDEST_QEMU} or newer (Debian 12: from bookworm-backports)");
-    }
+    let version = qemu_version()?;
+    ensure!(version >= OLDEST_QEMU, "qemu-aarch64 is version {version}; install {OLDEST_QEMU} or newer");
     Ok(())
 }
 
-fn qemu_version(text: &str) -> Option<u32> {
+fn qemu_version() -> Result<u32> {
+    let output = Command::new("qemu-aarch64").arg("--version").output().context("qemu-aarch64 cannot be run")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    first_number(&text).with_context(|| format!("the version of qemu-aarch64 is unknown: {text}"))
+}
+
+fn first_number(text: &str) -> Option<u32> {
     text.split_once("version ")?.1.split('.').next()?.parse().ok()
+}
+
+/// Returns `true` on Debian 12.
+fn is_bookworm() -> bool {
+    fs::read_to_string("/etc/os-release").is_ok_and(|text| text.contains("VERSION_CODENAME=bookworm"))
+}
+
+/// Installs a newer version of a package of Debian 12, and leaves the system's list of sources as it is.
+fn install_backport(package: &str) -> Result<()> {
+    let folder = target_folder()?.join("backports");
+    fs::create_dir_all(folder.join("lists/partial"))?;
+    let mirror = mirror_of_bookworm()?;
+    let sources = ["bookworm", "bookworm-backports"].map(|release| format!("deb {mirror} {release} main\n"));
+    fs::write(folder.join("sources.list"), sources.concat())?;
+    let folder = folder.display();
+    let options = [
+        format!("Dir::Etc::SourceList={folder}/sources.list"),
+        "Dir::Etc::SourceParts=/dev/null".to_owned(),
+        format!("Dir::State::Lists={folder}/lists"),
+    ];
+    let settings: Vec<_> = options.iter().flat_map(|option| ["-o", option]).collect();
+    expect_success(apt_get().args(&settings).arg("update"))?;
+    let install = ["install", "--yes", "--no-install-recommends", "--target-release", "bookworm-backports", package];
+    expect_success(apt_get().args(&settings).args(install))
+}
+
+/// Returns the address from which the system installs the packages of Debian 12.
+fn mirror_of_bookworm() -> Result<String> {
+    let mut command = Command::new("apt-get");
+    command.args(["indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"]);
+    let output = command.output().context("apt-get cannot be run")?;
+    let targets = String::from_utf8_lossy(&output.stdout);
+    let mirror = targets.lines().find_map(|line| line.strip_prefix("bookworm "));
+    Ok(mirror.context("the system has no source of packages of Debian 12")?.to_owned())
+}
+
+fn apt_get() -> Command {
+    let mut command = if find("sudo").is_some() { Command::new("sudo") } else { Command::new("env") };
+    command.arg("apt-get");
+    command
 }
 
 /// Returns `bcryptprimitives.dll`, built once.
@@ -186,8 +230,8 @@ mod tests {
 
     #[test]
     fn version_of_qemu_is_its_first_number() {
-        assert_eq!(qemu_version("qemu-aarch64 version 10.0.2 (Debian 1:10.0.2)"), Some(10));
-        assert_eq!(qemu_version("qemu-aarch64 version 7.2.17"), Some(7));
-        assert_eq!(qemu_version("no version"), None);
+        assert_eq!(first_number("qemu-aarch64 version 10.0.2 (Debian 1:10.0.2)"), Some(10));
+        assert_eq!(first_number("qemu-aarch64 version 7.2.17"), Some(7));
+        assert_eq!(first_number("no version"), None);
     }
 }
