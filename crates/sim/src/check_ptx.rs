@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::{exec, ptx};
 
 /// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
@@ -30,7 +32,8 @@ pub fn check_ptx(text: &str) -> Result<(), PtxError> {
 }
 
 /// A PTX module is invalid, or the simulator does not support it. The text of the error names the line, the column and the cause.
-#[derive(Clone, Eq, PartialEq)]
+#[derive(Clone, Eq, Error, PartialEq)]
+#[error("{text}")]
 pub struct PtxError {
     text: String,
     line: u32,
@@ -44,16 +47,8 @@ impl PtxError {
     }
 }
 
-impl fmt::Display for PtxError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
 impl fmt::Debug for PtxError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
 }
-
-impl std::error::Error for PtxError {}

@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use thiserror::Error;
+
 use super::op::Space;
 
 /// An error of a kernel, a copy or a graph that the simulator found.
 ///
 /// Its text has one line: the kernel, the error, the access with the allocation at or near its address, the block, the thread and the PTX
 /// line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[non_exhaustive]
 pub struct Report {
     /// The kind of error.
@@ -334,8 +336,6 @@ impl fmt::Display for StreamRace {
         f.write_str(" and is not ordered before it")
     }
 }
-
-impl std::error::Error for Report {}
 
 impl Report {
     /// Returns the severity of the report.

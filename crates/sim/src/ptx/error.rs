@@ -1,7 +1,5 @@
 //! Errors in PTX source text.
 
-use std::fmt;
-
 /// A position in the source, in lines and characters from 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Span {
@@ -28,7 +26,8 @@ pub(crate) enum ErrorKind {
 }
 
 /// An error in PTX source text: the position, the expected token and the found one.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("line {}, column {}: expected {expected}, found {found}", span.line, span.column)]
 pub(crate) struct Error {
     kind: ErrorKind,
     span: Span,
@@ -71,12 +70,3 @@ impl Error {
         &self.found
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { span, expected, found, .. } = self;
-        write!(f, "line {}, column {}: expected {expected}, found {found}", span.line, span.column)
-    }
-}
-
-impl std::error::Error for Error {}

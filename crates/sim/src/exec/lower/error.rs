@@ -1,11 +1,12 @@
 //! Refusals of modules that cannot be executed.
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::ptx::{Instruction, ScalarType, Span};
 
 /// A refusal of a module: the location and the unsupported instruction or form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("line {line}, column {column}: {message}")]
 pub(crate) struct LowerError {
     /// Line in the PTX source, from 1.
     pub(crate) line: u32,
@@ -51,11 +52,3 @@ impl Refusal {
         Self(format!("expected {expected} as an operand"))
     }
 }
-
-impl fmt::Display for LowerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for LowerError {}
