@@ -32,7 +32,8 @@ pub(crate) struct Options {
     /// Compare the bindings with this CUDA version only (repeatable).
     #[arg(long, value_name = "VERSION")]
     cuda: Vec<Version>,
-    /// Run all tests that Miri supports, which takes about half an hour.
+    /// Run all tests that Miri supports, the tests of other targets under emulators, and a longer search of the grammar. Each takes about
+    /// half an hour.
     #[arg(long)]
     thorough: bool,
 }

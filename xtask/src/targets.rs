@@ -14,7 +14,7 @@ use self::emulator::Emulator;
 use self::outcome::Outcome;
 use crate::cargo::{Artifact, build, cargo};
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Options {
     /// Test this target only (repeatable).
     #[arg(long = "target", value_name = "TRIPLE")]

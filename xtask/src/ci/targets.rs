@@ -37,13 +37,17 @@ const OTHERS: [&str; 4] = ["-p", "curium-cli", "-p", "curium-cudart"];
 
 /// Checks the libraries for every target, with warnings as errors, and with the oldest supported Rust.
 ///
-/// A thorough run also tests the libraries with that Rust, which takes minutes. `cargo xtask targets` runs the tests of other targets.
+/// A thorough run also tests the libraries with that Rust, which takes minutes, and runs the tests of other targets under emulators like
+/// `cargo xtask targets`, which takes half an hour.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     for target in TARGETS {
         check(target).with_context(|| format!("the libraries on {target}"))?;
     }
     let oldest = oldest_rust()?;
     with_oldest(&oldest, options.thorough).with_context(|| format!("the libraries with Rust {oldest}"))?;
+    if options.thorough {
+        crate::targets::run(&crate::targets::Options::default())?;
+    }
     Ok(Outcome::Passed)
 }
 
