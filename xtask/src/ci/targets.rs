@@ -81,9 +81,9 @@ fn with_oldest(version: &str, is_thorough: bool) -> Result<Outcome> {
         "minimal",
         "--no-self-update",
     ]))?;
-    let command = if is_thorough { "test" } else { "check" };
+    let command: &[&str] = if is_thorough { &["test"] } else { &["check", "--tests"] };
     let mut cargo = Command::new("rustup");
-    cargo.args(["run", version, "cargo", command, "--all-features"]).args(packages());
+    cargo.args(["run", version, "cargo"]).args(command).arg("--all-features").args(packages());
     run_all(cargo.current_dir(crate::root()).env("CARGO_TARGET_DIR", target_folder()?.join("oldest")))
 }
 

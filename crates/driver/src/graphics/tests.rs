@@ -17,7 +17,7 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 /// Adds `count` to a counter, which must not become negative.
 fn step(counter: &AtomicUsize, count: isize) -> CUresult {
     let next = |before: usize| before.checked_add_signed(count);
-    match counter.try_update(Ordering::AcqRel, Ordering::Acquire, next) {
+    match counter.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) {
         Ok(_) => CUresult::CUDA_SUCCESS,
         Err(_) => CUresult::CUDA_ERROR_INVALID_HANDLE,
     }
