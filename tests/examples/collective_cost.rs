@@ -51,8 +51,8 @@ fn idle_communicator(context: &Context) -> Result<Communicator> {
     api.ncclCommUserRank = Some(zero);
     api.ncclCommCount = Some(one);
     api.ncclAllReduce = Some(reduce_nothing);
-    api.ncclSend = Some(send_nothing);
-    api.ncclRecv = Some(receive_nothing);
+    api.ncclSend = Some(transfer_nothing::<*const c_void>);
+    api.ncclRecv = Some(transfer_nothing::<*mut c_void>);
     api.ncclGroupStart = Some(group_nothing);
     api.ncclGroupEnd = Some(group_nothing);
     // SAFETY: the functions have the types of NCCL's, and live as long as the program.
@@ -231,19 +231,9 @@ unsafe extern "C" fn reduce_nothing(
     ncclResult_t::ncclSuccess
 }
 
-unsafe extern "C" fn send_nothing(
-    _: *const c_void,
-    _: usize,
-    _: ncclDataType_t,
-    _: c_int,
-    _: ncclComm_t,
-    _: cudaStream_t,
-) -> ncclResult_t {
-    ncclResult_t::ncclSuccess
-}
-
-unsafe extern "C" fn receive_nothing(
-    _: *mut c_void,
+/// The send for constant pointers, and the receive for others.
+unsafe extern "C" fn transfer_nothing<P>(
+    _: P,
     _: usize,
     _: ncclDataType_t,
     _: c_int,

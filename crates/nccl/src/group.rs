@@ -121,7 +121,7 @@ impl<'a> Group<'a> {
         stream.expect_captured(name, PASS_THE_SCOPE)?;
         operation.expect_element(self.library)?;
         let count = operation.count(place, true)?;
-        let index = self.used(shared, name)?;
+        let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
         let raw = self.used[index].raw();
         let mut guard = AccessGuard::new(stream)?;
@@ -139,9 +139,10 @@ impl<'a> Group<'a> {
         result
     }
 
-    /// Returns the index of the communicator in `used`, after a check that it was not finalized or aborted.
+    /// Starts the use of the communicator by the group, unless it has begun, and returns its index in `used`. Returns an error if the
+    /// communicator was finalized or aborted.
     #[inline]
-    fn used(&mut self, shared: &Arc<Shared>, operation: &'static str) -> Result<usize> {
+    fn begin_use(&mut self, shared: &Arc<Shared>, operation: &'static str) -> Result<usize> {
         if let Some(index) = self.used.iter().position(|using| Arc::ptr_eq(using.shared(), shared)) {
             self.used[index].expect_live(operation)?;
             return Ok(index);

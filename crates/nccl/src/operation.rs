@@ -38,8 +38,8 @@ pub struct Operation<'a> {
     target: Option<DeviceSliceMut<'a, u8>>,
 }
 
-/// What an operation does. The checks and the addresses depend on a few properties of it, for speed: a `match` for each would be an
-/// indirect jump, which the processor does not predict after the code of NCCL.
+/// The kind of an operation. Checks and addresses are computed from a few properties of the kind, for speed: each `match` would be an
+/// indirect jump, which the processor mispredicts after a call of NCCL.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     AllReduce,
