@@ -19,10 +19,10 @@ pub enum Error {
     Load(#[from] Box<LoadError>),
     /// A function of cuBLAS returned an error.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] Box<CallError>),
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
-    Missing(#[from] MissingFunction),
+    Missing(#[from] Box<MissingFunction>),
     /// The operands of an operation do not agree with each other or with their memory.
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
@@ -85,6 +85,9 @@ impl fmt::Debug for ShapeError {
         fmt::Display::fmt(self, formatter)
     }
 }
+
+// Each variant is a pointer, so that the result of a call is returned in registers.
+const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -19,10 +19,10 @@ pub enum Error {
     Load(#[from] Box<LoadError>),
     /// A function of cuFFT returned an error.
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] Box<CallError>),
     /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
-    Missing(#[from] MissingFunction),
+    Missing(#[from] Box<MissingFunction>),
     /// A shape is invalid, or does not fit the memory.
     #[error(transparent)]
     Shape(#[from] Box<ShapeError>),
@@ -57,6 +57,9 @@ impl fmt::Debug for ShapeError {
         fmt::Display::fmt(self, formatter)
     }
 }
+
+// Each variant is a pointer, so that the result of a call is returned in registers.
+const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

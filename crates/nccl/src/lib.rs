@@ -52,7 +52,9 @@ pub use self::communicator::{
     AbortHandle, Communicator, CommunicatorOptions, Connecting, Finalizing, RegisteredBuffer,
 };
 pub use self::element::Element;
-pub use self::error::{ArgumentError, CallError, Error, Result, Returned, TimeoutError};
+pub use self::error::{
+    AbortedError, ArgumentError, CallError, Error, FinalizedError, RendezvousError, Result, Returned, TimeoutError,
+};
 pub use self::group::Group;
 pub use self::library::Nccl;
 pub use self::memory::NcclMemory;

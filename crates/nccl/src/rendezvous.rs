@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use self::launcher::Launcher;
 pub use self::token::Token;
-use crate::{Error, Result};
+use crate::RendezvousError;
 
 /// The largest number of ranks.
 const MAX_WORLD_SIZE: usize = 1 << 20;
@@ -33,8 +33,8 @@ pub trait Exchange {
     /// # Errors
     ///
     /// An error if a rank does not arrive in time, or the ranks disagree on the number of bytes. Errors of other implementations are
-    /// [`Error::Exchange`].
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<()>;
+    /// [`RendezvousError::Exchange`].
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), RendezvousError>;
 }
 
 /// The rank of this process in a job, and the address of rank 0, at which the ranks connect.
@@ -81,9 +81,10 @@ impl Rendezvous {
     ///
     /// # Errors
     ///
-    /// - [`Error::NoLauncher`] if no launcher set its variables.
-    /// - [`Error::MissingVariable`], [`Error::InvalidVariable`] or [`Error::RankOutOfRange`] if they are incomplete or invalid.
-    pub fn from_environment() -> Result<Self> {
+    /// - [`RendezvousError::NoLauncher`] if no launcher set its variables.
+    /// - [`RendezvousError::MissingVariable`], [`RendezvousError::InvalidVariable`] or [`RendezvousError::RankOutOfRange`] if they are
+    ///   incomplete or invalid.
+    pub fn from_environment() -> Result<Self, RendezvousError> {
         Self::from_variables(|name| env::var_os(name))
     }
 
@@ -92,7 +93,7 @@ impl Rendezvous {
     /// # Errors
     ///
     /// As for [`Rendezvous::from_environment`].
-    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, RendezvousError> {
         launcher::read(&launcher::Variables::new(&variable))
     }
 
@@ -100,10 +101,10 @@ impl Rendezvous {
     ///
     /// # Errors
     ///
-    /// [`Error::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is greater than 2^20.
-    pub fn new(rank: usize, world_size: usize, host: impl Into<String>, port: u16) -> Result<Self> {
+    /// [`RendezvousError::RankOutOfRange`] if the rank is not below `world_size`, or `world_size` is greater than 2^20.
+    pub fn new(rank: usize, world_size: usize, host: impl Into<String>, port: u16) -> Result<Self, RendezvousError> {
         if rank >= world_size || world_size > MAX_WORLD_SIZE {
-            return Err(Error::RankOutOfRange { rank, world_size });
+            return Err(RendezvousError::RankOutOfRange { rank, world_size });
         }
         Ok(Self {
             rank,
@@ -175,13 +176,13 @@ impl Exchange for Rendezvous {
     ///
     /// # Errors
     ///
-    /// - [`Error::MissingRanks`] on every rank that arrived if others did not within rank 0's timeout.
-    /// - [`Error::Unreachable`] or [`Error::OtherProtocol`] if rank 0 cannot be reached, and [`Error::Listen`] on rank 0 if its port is
-    ///   in use.
-    /// - [`Error::TokenMismatch`], [`Error::DuplicateRank`], [`Error::WorldSizeMismatch`] or [`Error::BroadcastMismatch`] on the rank that
-    ///   rank 0 rejects. Rank 0 goes on waiting for the right one.
-    /// - [`Error::LostRank`] on rank 0 if a rank ended while it waited.
-    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<()> {
+    /// - [`RendezvousError::MissingRanks`] on every rank that arrived if others did not within rank 0's timeout.
+    /// - [`RendezvousError::Unreachable`] or [`RendezvousError::OtherProtocol`] if rank 0 cannot be reached, and
+    ///   [`RendezvousError::Listen`] on rank 0 if its port is in use.
+    /// - [`RendezvousError::TokenMismatch`], [`RendezvousError::DuplicateRank`], [`RendezvousError::WorldSizeMismatch`] or
+    ///   [`RendezvousError::BroadcastMismatch`] on the rank that rank 0 rejects. Rank 0 goes on waiting for the right one.
+    /// - [`RendezvousError::LostRank`] on rank 0 if a rank ended while it waited.
+    fn broadcast(&mut self, bytes: &mut [u8]) -> Result<(), RendezvousError> {
         let result = match self.rank {
             _ if self.world_size == 1 => Ok(()),
             0 => server::serve(self, bytes),

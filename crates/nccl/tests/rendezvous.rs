@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_nccl::{Error, Exchange as _, Rendezvous, Token};
+use curium_nccl::{Exchange as _, Rendezvous, RendezvousError, Token};
 
 const HOST: &str = "127.0.0.1";
 
@@ -20,13 +20,13 @@ fn place(rank: usize, world_size: usize, port: u16) -> Rendezvous {
 }
 
 /// Broadcasts once on `place`, and returns the bytes.
-fn broadcast(mut place: Rendezvous) -> Result<[u8; 4], Error> {
+fn broadcast(mut place: Rendezvous) -> Result<[u8; 4], RendezvousError> {
     let mut bytes = if place.rank() == 0 { *b"root" } else { *b"none" };
     place.broadcast(&mut bytes).map(|()| bytes)
 }
 
 /// Runs every place on a thread of its own.
-fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], Error>> {
+fn broadcast_all(places: Vec<Rendezvous>) -> Vec<Result<[u8; 4], RendezvousError>> {
     let threads: Vec<_> = places.into_iter().map(|place| thread::spawn(move || broadcast(place))).collect();
     threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
 }
@@ -75,7 +75,7 @@ fn missing_ranks_are_named_on_every_rank_that_is_there() {
     let timeout = Duration::from_millis(700);
     let places = [0, 1, 4].map(|rank| place(rank, 5, port).with_timeout(timeout));
     for result in broadcast_all(places.into()) {
-        let Err(Error::MissingRanks { ranks, world_size, waited }) = result else { panic!("{result:?}") };
+        let Err(RendezvousError::MissingRanks { ranks, world_size, waited }) = result else { panic!("{result:?}") };
         assert_eq!((ranks, world_size, waited), (vec![2, 3], 5, timeout));
     }
 }
@@ -84,7 +84,7 @@ fn missing_ranks_are_named_on_every_rank_that_is_there() {
 fn unreachable_rank_0_is_an_error_within_the_timeout() {
     let start = Instant::now();
     let result = broadcast(place(1, 2, free_port()).with_timeout(Duration::from_millis(300)));
-    assert!(matches!(result, Err(Error::Unreachable { .. })), "{result:?}");
+    assert!(matches!(result, Err(RendezvousError::Unreachable { .. })), "{result:?}");
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
@@ -93,7 +93,7 @@ fn port_in_use_is_an_error_of_rank_0() {
     let listener = TcpListener::bind((HOST, 0)).expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let result = broadcast(place(0, 2, port));
-    assert!(matches!(&result, Err(Error::Listen { .. })), "{result:?}");
+    assert!(matches!(&result, Err(RendezvousError::Listen { .. })), "{result:?}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn rank_with_another_token_is_rejected_and_the_right_one_is_awaited() {
     let port = free_port();
     let rank_0 = thread::spawn(move || broadcast(place(0, 2, port)));
     let stranger = broadcast(place(1, 2, port).with_token(Token::new(*b"other")));
-    assert!(matches!(stranger, Err(Error::TokenMismatch { .. })), "{stranger:?}");
+    assert!(matches!(stranger, Err(RendezvousError::TokenMismatch { .. })), "{stranger:?}");
     assert_eq!(&broadcast(place(1, 2, port)).expect("the right token"), b"root");
     rank_0.join().expect("no panic").expect("rank 1 arrived");
 }
@@ -114,7 +114,7 @@ fn rank_0_with_another_token_is_not_believed() {
         broadcast(place(0, 2, port).with_token(Token::default()).with_timeout(Duration::from_secs(2)))
     });
     let result = broadcast(place(1, 2, port));
-    assert!(matches!(result, Err(Error::TokenMismatch { .. })), "{result:?}");
+    assert!(matches!(result, Err(RendezvousError::TokenMismatch { .. })), "{result:?}");
     assert!(impostor.join().expect("no panic").is_err());
 }
 
@@ -123,13 +123,13 @@ fn ranks_that_disagree_are_distinguished() {
     let port = free_port();
     let rank_0 = thread::spawn(move || broadcast(place(0, 3, port)));
     let more = broadcast(place(1, 4, port));
-    assert!(matches!(more, Err(Error::WorldSizeMismatch { own: 4, rank_0: 3 })), "{more:?}");
+    assert!(matches!(more, Err(RendezvousError::WorldSizeMismatch { own: 4, rank_0: 3 })), "{more:?}");
     let longer = place(1, 3, port).broadcast(&mut [0; 8]);
-    assert!(matches!(longer, Err(Error::BroadcastMismatch { own_length: 8, length: 4, .. })), "{longer:?}");
+    assert!(matches!(longer, Err(RendezvousError::BroadcastMismatch { own_length: 8, length: 4, .. })), "{longer:?}");
     let first = thread::spawn(move || broadcast(place(1, 3, port)));
     thread::sleep(Duration::from_millis(200));
     let second = broadcast(place(1, 3, port));
-    assert!(matches!(second, Err(Error::DuplicateRank { rank: 1 })), "{second:?}");
+    assert!(matches!(second, Err(RendezvousError::DuplicateRank { rank: 1 })), "{second:?}");
     broadcast(place(2, 3, port)).expect("all ranks arrive");
     first.join().expect("no panic").expect("all ranks arrive");
     rank_0.join().expect("no panic").expect("all ranks arrive");
@@ -150,7 +150,10 @@ fn rank_that_ends_while_it_waits_can_be_started_again() {
         // rank 0 has ended.
         let result = other.join().expect("no panic");
         assert!(
-            matches!(result, Ok(_) | Err(Error::DuplicateRank { rank: 1 } | Error::Unreachable { .. })),
+            matches!(
+                result,
+                Ok(_) | Err(RendezvousError::DuplicateRank { rank: 1 } | RendezvousError::Unreachable { .. })
+            ),
             "{result:?}"
         );
     }
@@ -189,7 +192,7 @@ fn program_that_speaks_another_protocol_is_reported() {
         let _ = stream.read(&mut [0; 64]);
     });
     let result = broadcast(place(1, 2, port));
-    assert!(matches!(&result, Err(Error::OtherProtocol { .. })), "{result:?}");
+    assert!(matches!(&result, Err(RendezvousError::OtherProtocol { .. })), "{result:?}");
     server.join().expect("no panic");
 }
 
@@ -197,6 +200,6 @@ fn program_that_speaks_another_protocol_is_reported() {
 fn rank_that_is_out_of_range_is_an_error() {
     for (rank, world_size) in [(2, 2), (0, 0), (0, usize::MAX)] {
         let result = Rendezvous::new(rank, world_size, HOST, 1);
-        assert!(matches!(result, Err(Error::RankOutOfRange { .. })), "{rank} of {world_size}: {result:?}");
+        assert!(matches!(result, Err(RendezvousError::RankOutOfRange { .. })), "{rank} of {world_size}: {result:?}");
     }
 }

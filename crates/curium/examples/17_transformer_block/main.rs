@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     let tuning = if has("--tune") { Tuning::Measured } else { Tuning::Expected };
     let mut rendezvous = match Rendezvous::from_environment() {
         Ok(rendezvous) => Some(rendezvous),
-        Err(nccl::Error::NoLauncher) => None,
+        Err(nccl::RendezvousError::NoLauncher) => None,
         Err(error) => return Err(error.into()),
     };
     let place = |of: fn(&Rendezvous) -> usize| rendezvous.as_ref().map_or(0, of);

@@ -27,7 +27,7 @@ fn main() -> Result<()> {
     let options = CommunicatorOptions::new().with_timeout(timeout);
     match Rendezvous::from_environment() {
         Ok(rendezvous) => launched(rendezvous.with_timeout(timeout), usize::try_from(steps)?, options),
-        Err(curium_nccl::Error::NoLauncher) => simulated(2, usize::try_from(steps)?, options),
+        Err(curium_nccl::RendezvousError::NoLauncher) => simulated(2, usize::try_from(steps)?, options),
         Err(error) => Err(error.into()),
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering::Acquire;
 
 use super::shared::{ENDED, FINALIZED, LIVE, Shared};
-use crate::error::{Error, Result};
+use crate::error::{AbortedError, Error, FinalizedError, Result};
 use crate::operation::Place;
 use crate::sys::ncclComm_t;
 
@@ -75,8 +75,8 @@ fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
     }
     let Place { rank, size } = shared.place;
     if stage == FINALIZED {
-        Error::Finalized { operation, rank, size }
+        Box::new(FinalizedError { operation, rank, size }).into()
     } else {
-        Error::Aborted { operation, rank, size }
+        Box::new(AbortedError { operation, rank, size }).into()
     }
 }

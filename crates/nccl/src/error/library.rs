@@ -53,6 +53,32 @@ pub struct TimeoutError {
     pub waited: Duration,
 }
 
+/// A communicator that was aborted. NCCL was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: the communicator was aborted (rank {rank} of {size}); create another among the remaining ranks")]
+#[non_exhaustive]
+pub struct AbortedError {
+    /// The operation.
+    pub operation: &'static str,
+    /// The rank.
+    pub rank: usize,
+    /// The number of ranks.
+    pub size: usize,
+}
+
+/// A communicator that was finalized. NCCL was not called.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{operation}: the communicator was finalized (rank {rank} of {size}); it can only be destroyed or aborted")]
+#[non_exhaustive]
+pub struct FinalizedError {
+    /// The operation.
+    pub operation: &'static str,
+    /// The rank.
+    pub rank: usize,
+    /// The number of ranks.
+    pub size: usize,
+}
+
 impl ArgumentError {
     #[cold]
     pub(crate) fn refused(operation: &'static str, problem: impl Into<Box<str>>) -> Error {
@@ -70,7 +96,7 @@ macro_rules! debug_as_display {
     };
 }
 
-debug_as_display!(CallError, ArgumentError, TimeoutError);
+debug_as_display!(CallError, ArgumentError, TimeoutError, AbortedError, FinalizedError);
 
 fn separated(message: &str) -> String {
     if message.is_empty() { String::new() } else { format!(": {message}") }

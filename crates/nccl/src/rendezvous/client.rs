@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::handshake::{self, Hello, Reply, Session};
 use super::{MAX_WORLD_SIZE, Rendezvous};
-use crate::{Error, Result};
+use crate::RendezvousError;
 
 /// The time for one connection attempt, and for rank 0's first message.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,11 +23,11 @@ enum Failure {
     /// Rank 0 does not listen yet, or the connection broke. Another attempt may succeed.
     Connection(io::Error),
     /// No other attempt can succeed.
-    Final(Error),
+    Final(RendezvousError),
 }
 
 /// Overwrites `bytes` with those of rank 0.
-pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<()> {
+pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), RendezvousError> {
     let start = Instant::now();
     let mut pause = PAUSES.0;
     loop {
@@ -38,7 +38,7 @@ pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<()> {
         };
         let waited = start.elapsed();
         if waited >= place.timeout {
-            return Err(Error::Unreachable { address: place.address(), waited, source });
+            return Err(RendezvousError::Unreachable { address: place.address(), waited, source });
         }
         thread::sleep(pause.min(place.timeout - waited));
         pause = (pause * 2).min(PAUSES.1);
@@ -49,7 +49,7 @@ pub(super) fn join(place: &Rendezvous, bytes: &mut [u8]) -> Result<()> {
 fn attempt(place: &Rendezvous, bytes: &mut [u8]) -> Result<(), Failure> {
     let mut stream = connect(place)?;
     let Some(server) = handshake::read_challenge(&mut stream)? else {
-        return Err(Failure::Final(Error::OtherProtocol { address: place.address() }));
+        return Err(Failure::Final(RendezvousError::OtherProtocol { address: place.address() }));
     };
     let session = Session { server, client: handshake::nonce().map_err(Failure::Final)? };
     hello(place, bytes.len()).write(&mut stream, &session, &place.token)?;
@@ -90,21 +90,24 @@ fn hello(place: &Rendezvous, length: usize) -> Hello {
 }
 
 /// Returns the error for an answer of rank 0 other than the bytes.
-fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> Error {
+fn rejection(place: &Rendezvous, length: usize, reply: Reply) -> RendezvousError {
     let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     match reply {
-        Reply::WrongToken => Error::TokenMismatch { address: place.address() },
-        Reply::DuplicateRank => Error::DuplicateRank { rank: place.rank },
-        Reply::WorldSize(rank_0) => Error::WorldSizeMismatch { own: place.world_size, rank_0: index(rank_0) },
-        Reply::Broadcast { round, length: other } => {
-            Error::BroadcastMismatch { own_round: place.round, own_length: length, round, length: index(other) }
-        }
-        Reply::Missing { milliseconds, ranks } => Error::MissingRanks {
+        Reply::WrongToken => RendezvousError::TokenMismatch { address: place.address() },
+        Reply::DuplicateRank => RendezvousError::DuplicateRank { rank: place.rank },
+        Reply::WorldSize(rank_0) => RendezvousError::WorldSizeMismatch { own: place.world_size, rank_0: index(rank_0) },
+        Reply::Broadcast { round, length: other } => RendezvousError::BroadcastMismatch {
+            own_round: place.round,
+            own_length: length,
+            round,
+            length: index(other),
+        },
+        Reply::Missing { milliseconds, ranks } => RendezvousError::MissingRanks {
             ranks: ranks.into_iter().map(index).collect(),
             world_size: place.world_size,
             waited: Duration::from_millis(milliseconds.into()),
         },
-        Reply::Bytes(received) => Error::BroadcastMismatch {
+        Reply::Bytes(received) => RendezvousError::BroadcastMismatch {
             own_round: place.round,
             own_length: length,
             round: place.round,

@@ -7,7 +7,7 @@
 use std::io::{self, Read, Write};
 
 use super::token::{TAG_LEN, Token};
-use crate::{Error, Result};
+use crate::RendezvousError;
 
 /// The first bytes of rank 0: the name and version of the protocol.
 const MAGIC: [u8; 8] = *b"CURIUM/1";
@@ -43,10 +43,10 @@ pub(super) enum Reply {
 }
 
 /// Returns a random number for one connection.
-pub(super) fn nonce() -> Result<Nonce> {
+pub(super) fn nonce() -> Result<Nonce, RendezvousError> {
     let mut nonce = [0; 32];
     let filled = getrandom::fill(&mut nonce);
-    filled.map_err(|error| Error::System { call: "random number generation", source: error.into() })?;
+    filled.map_err(|error| RendezvousError::System { call: "random number generation", source: error.into() })?;
     Ok(nonce)
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use sha2::{Digest as _, Sha256};
 
 use super::{MAX_WORLD_SIZE, Rendezvous, Token, slurm};
-use crate::{Error, Result};
+use crate::RendezvousError;
 
 /// The port of rank 0 if nothing else decides it, as in PyTorch.
 const DEFAULT_PORT: u16 = 29_500;
@@ -82,24 +82,29 @@ impl<'a> Variables<'a> {
     }
 
     /// Returns the value of the variable as a number that `T` can hold.
-    fn number<T: std::str::FromStr>(&self, name: &'static str, expected: &'static str) -> Result<Option<T>> {
+    fn number<T: std::str::FromStr>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+    ) -> Result<Option<T>, RendezvousError> {
         let Some(value) = self.text(name) else { return Ok(None) };
         let number = value.trim().parse();
-        number.map(Some).map_err(|_| Error::InvalidVariable { variable: name, value, expected })
+        number.map(Some).map_err(|_| RendezvousError::InvalidVariable { variable: name, value, expected })
     }
 
-    fn count(&self, name: &'static str) -> Result<Option<usize>> {
+    fn count(&self, name: &'static str) -> Result<Option<usize>, RendezvousError> {
         self.number(name, "a whole number")
     }
 }
 
 /// Reads the place of this process.
-pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous> {
-    let names = LAUNCHERS.iter().find(|names| variables.text(names.rank).is_some()).ok_or(Error::NoLauncher)?;
-    let rank = variables.count(names.rank)?.ok_or(Error::NoLauncher)?;
+pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous, RendezvousError> {
+    let names =
+        LAUNCHERS.iter().find(|names| variables.text(names.rank).is_some()).ok_or(RendezvousError::NoLauncher)?;
+    let rank = variables.count(names.rank)?.ok_or(RendezvousError::NoLauncher)?;
     let world_size = world_size(variables, names)?;
     if rank >= world_size || world_size > MAX_WORLD_SIZE {
-        return Err(Error::RankOutOfRange { rank, world_size });
+        return Err(RendezvousError::RankOutOfRange { rank, world_size });
     }
     let job = JOB_NAMES.iter().find_map(|name| variables.text(name));
     let host = host(variables, names, world_size)?;
@@ -112,8 +117,8 @@ pub(super) fn read(variables: &Variables<'_>) -> Result<Rendezvous> {
         .with_token(Token::new(token.into_bytes())))
 }
 
-fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize> {
-    variables.count(names.world_size)?.ok_or(Error::MissingVariable {
+fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize, RendezvousError> {
+    variables.count(names.world_size)?.ok_or(RendezvousError::MissingVariable {
         variable: names.world_size,
         // The script of a Slurm job has a rank, but only `srun` starts all of them.
         hint: "it is the number of ranks; start the program with `srun`, `mpirun` or `torchrun`, which set it",
@@ -121,12 +126,12 @@ fn world_size(variables: &Variables<'_>, names: &Names) -> Result<usize> {
 }
 
 /// Returns the host of rank 0.
-fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<String> {
+fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<String, RendezvousError> {
     if let Some(host) = variables.text("MASTER_ADDR") {
         return Ok(host);
     }
     if let (Launcher::Slurm, Some(list)) = (names.launcher, slurm_hosts(variables)) {
-        let invalid = || Error::InvalidVariable {
+        let invalid = || RendezvousError::InvalidVariable {
             variable: "SLURM_STEP_NODELIST",
             value: list.clone(),
             expected: "a list of hosts such as `node[01-04],login1`",
@@ -136,7 +141,7 @@ fn host(variables: &Variables<'_>, names: &Names, world_size: usize) -> Result<S
     if world_size == 1 || variables.count(names.local_size)? == Some(world_size) {
         return Ok("127.0.0.1".to_owned());
     }
-    Err(Error::MissingVariable {
+    Err(RendezvousError::MissingVariable {
         variable: "MASTER_ADDR",
         hint: "it is the host of rank 0; `mpirun -x MASTER_ADDR=HOST` or `mpiexec -genv MASTER_ADDR HOST` sets it on every rank",
     })
@@ -147,10 +152,10 @@ fn slurm_hosts(variables: &Variables<'_>) -> Option<String> {
 }
 
 /// Returns the port of rank 0.
-fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16> {
+fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16, RendezvousError> {
     let expected = "a port from 1 to 65535";
     let number = |name: &'static str| match variables.number(name, expected)? {
-        Some(0) => Err(Error::InvalidVariable { variable: name, value: "0".to_owned(), expected }),
+        Some(0) => Err(RendezvousError::InvalidVariable { variable: name, value: "0".to_owned(), expected }),
         port => Ok(port),
     };
     if let Some(port) = number("CURIUM_PORT")? {
@@ -161,7 +166,7 @@ fn port(variables: &Variables<'_>, job: Option<&str>) -> Result<u16> {
         return Ok(port);
     }
     // The agent of `torchrun` listens on MASTER_PORT itself.
-    port.checked_add(1).ok_or(Error::InvalidVariable {
+    port.checked_add(1).ok_or(RendezvousError::InvalidVariable {
         variable: "MASTER_PORT",
         value: port.to_string(),
         expected: "a port below 65535 under `torchrun`, which uses the port itself",
@@ -180,7 +185,7 @@ mod tests {
     use super::*;
     use crate::Exchange as _;
 
-    fn place(variables: &[(&str, &str)]) -> Result<Rendezvous> {
+    fn place(variables: &[(&str, &str)]) -> Result<Rendezvous, RendezvousError> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
         read(&Variables::new(&find))
     }

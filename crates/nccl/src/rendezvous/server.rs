@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Rendezvous;
 use super::handshake::{self, Hello, Reply, Session};
 use super::token::Token;
-use crate::{Error, Result};
+use crate::RendezvousError;
 
 /// The time for one message. A program that connects and sends nothing holds up no rank.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -35,20 +35,24 @@ struct Member {
 }
 
 /// Sends `bytes` to every other rank once all have arrived.
-pub(super) fn serve(place: &Rendezvous, bytes: &[u8]) -> Result<()> {
+pub(super) fn serve(place: &Rendezvous, bytes: &[u8]) -> Result<(), RendezvousError> {
     let listener = listen(place)?;
     let broadcast = Arc::new(Broadcast::new(place, bytes.len())?);
     let members = gather(place, &listener, &broadcast)?;
     let mut result = Ok(());
     for mut member in members.into_values() {
         let sent = member.send(&Reply::Bytes(bytes.to_vec()), &broadcast.token);
-        result = result.and(sent.map_err(|source| Error::LostRank { rank: index(member.rank), source }));
+        result = result.and(sent.map_err(|source| RendezvousError::LostRank { rank: index(member.rank), source }));
     }
     result
 }
 
 /// Waits until every other rank has arrived and is still connected.
-fn gather(place: &Rendezvous, listener: &TcpListener, broadcast: &Arc<Broadcast>) -> Result<BTreeMap<u32, Member>> {
+fn gather(
+    place: &Rendezvous,
+    listener: &TcpListener,
+    broadcast: &Arc<Broadcast>,
+) -> Result<BTreeMap<u32, Member>, RendezvousError> {
     let deadline = Instant::now() + place.timeout;
     let (sender, receiver) = mpsc::channel();
     let mut members = BTreeMap::new();
@@ -73,7 +77,11 @@ fn gather(place: &Rendezvous, listener: &TcpListener, broadcast: &Arc<Broadcast>
 }
 
 /// Accepts one connection, if one is pending, and greets it on a thread of its own.
-fn accept(listener: &TcpListener, broadcast: &Arc<Broadcast>, members: &Sender<Member>) -> Result<bool> {
+fn accept(
+    listener: &TcpListener,
+    broadcast: &Arc<Broadcast>,
+    members: &Sender<Member>,
+) -> Result<bool, RendezvousError> {
     let stream = match listener.accept() {
         Ok((stream, _)) => stream,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -91,7 +99,7 @@ fn accept(listener: &TcpListener, broadcast: &Arc<Broadcast>, members: &Sender<M
         Err(error) => tracing::debug!(%error, "rendezvous: a connection ended early"),
     };
     let started = thread::Builder::new().name("curium-rendezvous".to_owned()).spawn(greet);
-    started.map(|_| true).map_err(|source| Error::System { call: "thread creation", source })
+    started.map(|_| true).map_err(|source| RendezvousError::System { call: "thread creation", source })
 }
 
 /// Adds a rank. A rank that is there already is rejected, unless its connection has ended.
@@ -105,7 +113,7 @@ fn admit(members: &mut BTreeMap<u32, Member>, mut member: Member, broadcast: &Br
 }
 
 /// Sends the list of missing ranks to every waiting rank, and returns it as an error.
-fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast: &Broadcast) -> Error {
+fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast: &Broadcast) -> RendezvousError {
     let ranks: Vec<u32> = (1..broadcast.world_size).filter(|rank| !members.contains_key(rank)).collect();
     let milliseconds = u32::try_from(place.timeout.as_millis()).unwrap_or(u32::MAX);
     let reply = Reply::Missing { milliseconds, ranks };
@@ -114,7 +122,7 @@ fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast:
         let _ = member.send(&reply, &broadcast.token);
     }
     let Reply::Missing { ranks, .. } = reply else { unreachable!("made above") };
-    Error::MissingRanks {
+    RendezvousError::MissingRanks {
         ranks: ranks.into_iter().map(index).collect(),
         world_size: place.world_size,
         waited: place.timeout,
@@ -122,8 +130,8 @@ fn report_missing(place: &Rendezvous, members: BTreeMap<u32, Member>, broadcast:
 }
 
 impl Broadcast {
-    fn new(place: &Rendezvous, length: usize) -> Result<Self> {
-        let too_long = |_| Error::BroadcastMismatch {
+    fn new(place: &Rendezvous, length: usize) -> Result<Self, RendezvousError> {
+        let too_long = |_| RendezvousError::BroadcastMismatch {
             own_round: place.round,
             own_length: length,
             round: place.round,
@@ -138,8 +146,8 @@ impl Broadcast {
     }
 
     /// Receives the message of a rank. Returns `None` if the rank was rejected.
-    fn greet(&self, mut stream: TcpStream) -> Result<Option<Member>> {
-        let system = |source| Error::System { call: "handshake", source };
+    fn greet(&self, mut stream: TcpStream) -> Result<Option<Member>, RendezvousError> {
+        let system = |source| RendezvousError::System { call: "handshake", source };
         prepare(&stream).map_err(system)?;
         let nonce = handshake::nonce()?;
         handshake::write_challenge(&mut stream, nonce).map_err(system)?;
@@ -190,14 +198,14 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 
 /// Listens at the address of rank 0. An address that no interface of this host has, such as that of a Kubernetes service, stands for all
 /// interfaces.
-fn listen(place: &Rendezvous) -> Result<TcpListener> {
+fn listen(place: &Rendezvous) -> Result<TcpListener, RendezvousError> {
     let address = (place.host.as_str(), place.port);
     let listener = TcpListener::bind(address).or_else(|error| match error.kind() {
         io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
         _ => TcpListener::bind(all_interfaces(place)),
     });
     let prepared = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
-    prepared.map_err(|source| Error::Listen { address: place.address(), source })
+    prepared.map_err(|source| RendezvousError::Listen { address: place.address(), source })
 }
 
 /// Returns the unspecified address of the family that the name of rank 0 resolves to.

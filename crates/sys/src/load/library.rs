@@ -246,14 +246,14 @@ macro_rules! declare_library {
             /// Returns the error of a call of `function`, which the library lacks.
             #[cold]
             pub(crate) fn missing(&self, function: &'static str) -> $error {
-                $crate::load::MissingFunction::new::<Self>($description.name, function)
-                    $(.with_versions_of($versions_of))?
-                    .into()
+                let missing = $crate::load::MissingFunction::new::<Self>($description.name, function)
+                    $(.with_versions_of($versions_of))?;
+                ::std::boxed::Box::new(missing).into()
             }
         }
     };
     (@failed , $api:ident, $function:ident, $code:ident) => {
-        Err($crate::load::CallError::new($function, $code, $code.0).into())
+        Err(::std::boxed::Box::new($crate::load::CallError::new($function, $code, $code.0)).into())
     };
     (@failed $check:path, $api:ident, $function:ident, $code:ident) => {
         $check($api, $function, $code)

@@ -103,7 +103,8 @@ fn finalized_communicator_is_destroyed_once_and_has_no_operations() {
                     .expect("it is enqueued");
                 rank.communicator.finalize().expect("all ranks finish");
                 let later = rank.communicator.broadcast(&rank.stream, &mut memory, 0).expect_err("it is finalized");
-                assert!(matches!(later, Error::Finalized { operation: "broadcast", .. }), "{later}");
+                let Error::Finalized(finalized) = later else { panic!("{later}") };
+                assert_eq!(finalized.operation, "broadcast");
                 let again = rank.communicator.finalize().expect_err("it was finalized");
                 let expected = format!(
                     "Communicator::finalize: the communicator was finalized (rank {} of {}); it can only be destroyed or aborted",
