@@ -12,8 +12,8 @@ use crate::{Driver, Result};
 #[derive(Debug)]
 #[must_use = "the context is current until this value is dropped"]
 pub struct Entered<'a> {
-    driver: &'a Driver,
-    pushed: bool,
+    /// The driver whose stack has this context on top; `None` if it was current before.
+    pushed: Option<&'a Driver>,
     /// The stack belongs to this thread.
     _thread: PhantomData<*mut ()>,
 }
@@ -24,7 +24,7 @@ impl<'a> Entered<'a> {
     #[inline]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
-            return Ok(Self { driver, pushed: false, _thread: PhantomData });
+            return Ok(Self { pushed: None, _thread: PhantomData });
         }
         Self::pushed(driver, context)
     }
@@ -35,20 +35,16 @@ impl<'a> Entered<'a> {
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
-        Ok(Self { driver, pushed: true, _thread: PhantomData })
+        Ok(Self { pushed: Some(driver), _thread: PhantomData })
     }
+}
 
-    /// Pops this context from the stack.
-    fn pop(&self) -> Result<()> {
-        let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is valid for writes.
-        unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
-    }
-
-    /// Restores the previous context and reports any error.
-    fn leave(&self) {
-        release(|| self.pop());
-    }
+/// Pops the top of the calling thread's stack, and reports any error.
+#[cold]
+fn pop(driver: &Driver) {
+    let mut popped = std::ptr::null_mut();
+    // SAFETY: `popped` is valid for writes.
+    release(|| unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut popped)) });
 }
 
 /// Returns the handle of the calling thread's current context; null if none is current.
@@ -63,8 +59,8 @@ pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
 impl Drop for Entered<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.pushed {
-            self.leave();
+        if let Some(driver) = self.pushed {
+            pop(driver);
         }
     }
 }

@@ -22,8 +22,6 @@ use crate::{Error, Result, Stream};
 #[derive(Debug)]
 pub struct AccessGuard<'a> {
     stream: &'a Stream,
-    /// `true` if the driver call may wait for the stream, so accesses to leased memory are locked one by one.
-    is_blocking: bool,
     /// [`Drop`] releases it, so dropping the field does nothing.
     held: ManuallyDrop<Held>,
     /// The thread's number of held items, `HELD`, makes this type `!Send`.
@@ -35,6 +33,8 @@ pub struct AccessGuard<'a> {
 enum Held {
     /// No lock: no graph leases the memory, and the stream belongs to no capture.
     Nothing,
+    /// As above. The driver call may wait for the stream, so accesses to leased memory are locked one by one.
+    NothingBlocking,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Operation,
     /// Locks of a capture or of leased memory, in a box: a guard is moved often, and rarely has any.
@@ -44,6 +44,8 @@ enum Held {
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
+    /// As for [`Held::NothingBlocking`].
+    is_blocking: bool,
     /// As for [`Held::Operation`], for accesses that are not in `leases`.
     is_operation: bool,
     /// Leased memory that is locked for the access, and `true` if it is written.
@@ -87,14 +89,17 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub fn blocking(stream: &'a Stream) -> Result<Self> {
         let mut guard = Self::new(stream)?;
-        guard.is_blocking = true;
+        match &mut *guard.held {
+            Held::Locks(locks) => locks.is_blocking = true,
+            held => *held = Held::NothingBlocking,
+        }
         Ok(guard)
     }
 
     /// Creates the guard of an operation on a stream that belongs to no capture.
     #[inline]
     pub(crate) fn outside_captures(stream: &'a Stream) -> Self {
-        Self { stream, is_blocking: false, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
+        Self { stream, held: ManuallyDrop::new(Held::Nothing), _not_send: PhantomData }
     }
 
     /// Returns the stream on which the operation is enqueued.
@@ -167,12 +172,13 @@ impl<'a> AccessGuard<'a> {
     pub(super) fn begin_operation(&mut self) -> bool {
         match &*self.held {
             Held::Nothing => {
-                let has_begun = !self.is_blocking && self.count_operation();
+                let has_begun = self.count_operation();
                 if has_begun {
                     *self.held = Held::Operation;
                 }
                 has_begun
             }
+            Held::NothingBlocking => false,
             Held::Operation => true,
             Held::Locks(_) => self.begin_operation_beside_locks(),
         }
@@ -181,7 +187,7 @@ impl<'a> AccessGuard<'a> {
     #[cold]
     #[inline(never)]
     fn begin_operation_beside_locks(&mut self) -> bool {
-        let has_begun = self.is_operation() || !self.is_blocking && self.count_operation();
+        let has_begun = self.is_operation() || !self.locks().is_blocking && self.count_operation();
         self.locks().is_operation = has_begun;
         has_begun
     }
@@ -199,7 +205,7 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub(super) fn is_operation(&self) -> bool {
         match &*self.held {
-            Held::Nothing => false,
+            Held::Nothing | Held::NothingBlocking => false,
             Held::Operation => true,
             Held::Locks(locks) => locks.is_operation,
         }
@@ -246,7 +252,9 @@ impl<'a> AccessGuard<'a> {
     /// Returns the locks, creating an empty set if there are none.
     fn locks(&mut self) -> &mut Locks {
         if !matches!(*self.held, Held::Locks(_)) {
-            *self.held = Held::Locks(Box::new(Locks { is_operation: self.is_operation(), ..Locks::default() }));
+            let is_blocking = matches!(*self.held, Held::NothingBlocking);
+            let locks = Locks { is_blocking, is_operation: self.is_operation(), ..Locks::default() };
+            *self.held = Held::Locks(Box::new(locks));
         }
         let Held::Locks(locks) = &mut *self.held else { unreachable!("the locks were made above") };
         locks
@@ -256,7 +264,7 @@ impl<'a> AccessGuard<'a> {
     #[inline(never)]
     fn release(&mut self) {
         match std::mem::replace(&mut *self.held, Held::Nothing) {
-            Held::Nothing => {}
+            Held::Nothing | Held::NothingBlocking => {}
             Held::Operation => self.end_operation(),
             Held::Locks(locks) => self.unlock(&locks),
         }
