@@ -31,7 +31,7 @@ pub enum Error {
     Plan(#[from] Box<PlanError>),
     /// An operation of the driver failed.
     #[error(transparent)]
-    Driver(#[from] curium_driver::Error),
+    Driver(Box<curium_driver::Error>),
 }
 
 /// A function of cuBLAS that returned an error.
@@ -88,6 +88,13 @@ impl fmt::Debug for ShapeError {
 
 // Each variant is a pointer, so that the result of a call is returned in registers.
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+
+impl From<curium_driver::Error> for Error {
+    #[cold]
+    fn from(error: curium_driver::Error) -> Self {
+        Self::Driver(Box::new(error))
+    }
+}
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

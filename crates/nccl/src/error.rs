@@ -47,11 +47,18 @@ pub enum Error {
     Finalized(#[from] Box<FinalizedError>),
     /// An operation of the driver failed.
     #[error(transparent)]
-    Driver(#[from] curium_driver::Error),
+    Driver(Box<curium_driver::Error>),
 }
 
 // Each variant is a pointer, so that the result of a call is returned in registers.
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
+
+impl From<curium_driver::Error> for Error {
+    #[cold]
+    fn from(error: curium_driver::Error) -> Self {
+        Self::Driver(Box::new(error))
+    }
+}
 
 impl From<RendezvousError> for Error {
     fn from(error: RendezvousError) -> Self {
