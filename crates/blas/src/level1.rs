@@ -24,6 +24,7 @@ impl Blas {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
     #[doc(alias = "cublasSaxpy")]
+    #[inline(always)]
     pub fn axpy<T: Element>(
         &mut self,
         alpha: impl ScalarArgument<T>,

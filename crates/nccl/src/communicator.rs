@@ -27,7 +27,7 @@ pub use self::connecting::Connecting;
 pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
 pub use self::registration::RegisteredBuffer;
-use self::shared::{Shared, failure_within};
+use self::shared::{Shared, entered};
 use self::using::Using;
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -159,12 +159,14 @@ impl Communicator {
     /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
     ///   was finalized.
     /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
-    #[inline]
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
-        self.enqueue_borrowed(stream, &mut operation)
+        self.enqueue_one(stream, &mut operation)
     }
 
-    fn enqueue_borrowed(&mut self, stream: &Stream, operation: &mut Operation<'_>) -> Result<()> {
+    /// As [`Communicator::enqueue`], inlined: the compiler makes most checks of an operation whose kind is constant.
+    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    #[inline(always)]
+    fn enqueue_one(&mut self, stream: &Stream, operation: &mut Operation<'_>) -> Result<()> {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
@@ -172,8 +174,7 @@ impl Communicator {
         operation.expect_element(self.library())?;
         let count = operation.count(self.place(), false)?;
         let shared = &*self.shared;
-        // For speed: a block ends the borrows instead of calls to `drop`, and the error is boxed.
-        let (failure, is_captured) = {
+        let (enqueued, is_captured) = {
             let using = Using::begin(shared, name)?;
             let mut guard = AccessGuard::new(stream)?;
             self.shared.keep(&guard, operation);
@@ -182,14 +183,14 @@ impl Communicator {
             let (communicator, raw_stream) = (using.raw(), stream.as_raw().cast());
             let call = Call { api: shared.api(), communicator, stream: raw_stream, place: self.place(), count };
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-            let failure = failure_within(&shared.context, || unsafe { shared.call(name, operation, &call) });
+            let enqueued = entered(&shared.context, || unsafe { shared.call(name, operation, &call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this guard.
             unsafe { operation.launched(&mut guard) };
-            (failure, guard.is_captured())
+            (enqueued, guard.is_captured())
         };
-        if let Some(error) = failure {
-            return shared.ended_by_timeout(Err(*error));
+        if enqueued.is_err() {
+            return shared.ended_by_timeout(enqueued);
         }
         if is_captured { Ok(()) } else { shared.record(stream, name, count) }
     }

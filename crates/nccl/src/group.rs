@@ -32,7 +32,9 @@ const INLINE: usize = 2;
 #[derive(Debug)]
 pub struct Group<'a> {
     library: &'a Nccl,
-    operations: SmallVec<[Added<'a>; INLINE]>,
+    operations: SmallVec<[Operation<'a>; INLINE]>,
+    /// What belongs to each of `operations`: apart from it, so that a large operation is copied once.
+    added: SmallVec<[Added<'a>; INLINE]>,
     /// Each communicator of the operations once.
     used: SmallVec<[Using<Arc<Shared>>; 1]>,
     /// The context of the first operation, which is current until the group has ended.
@@ -40,10 +42,9 @@ pub struct Group<'a> {
     is_open: bool,
 }
 
-/// An operation of an open group.
+/// The access, the communicator and the operator of an operation of an open group.
 #[derive(Debug)]
 struct Added<'a> {
-    operation: Operation<'a>,
     guard: AccessGuard<'a>,
     /// The index of its communicator in [`Group::used`].
     communicator: usize,
@@ -84,8 +85,11 @@ impl Nccl {
     /// ```
     #[doc(alias = "ncclGroupStart")]
     #[doc(alias = "ncclGroupEnd")]
+    #[inline]
     pub fn group<'a, R>(&'a self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
-        let mut group = Group::start(self)?;
+        // Started in its place: a group is large, and is not moved.
+        let mut group = Group::new(self);
+        group.start()?;
         let result = operations(&mut group);
         let ended = group.end();
         result.and_then(|value| ended.map(|()| value))
@@ -93,13 +97,20 @@ impl Nccl {
 }
 
 impl<'a> Group<'a> {
-    #[inline]
-    fn start(library: &'a Nccl) -> Result<Self> {
+    #[inline(always)]
+    fn new(library: &'a Nccl) -> Self {
+        let (operations, added, used) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
+        Self { library, operations, added, used, entered: None, is_open: false }
+    }
+
+    #[inline(always)]
+    fn start(&mut self) -> Result<()> {
         expect_none("Nccl::group")?;
-        // SAFETY: the group ends when the value that is returned does.
-        unsafe { call!(library.api(), ncclGroupStart()) }?;
+        // SAFETY: the group ends when this value does.
+        unsafe { call!(self.library.api(), ncclGroupStart()) }?;
         IS_OPEN.set(true);
-        Ok(Self { library, operations: SmallVec::new(), used: SmallVec::new(), entered: None, is_open: true })
+        self.is_open = true;
+        Ok(())
     }
 
     /// Adds an operation on a stream of the communicator's device.
@@ -107,6 +118,8 @@ impl<'a> Group<'a> {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
+    // As for `Communicator::enqueue_one`.
+    #[inline(always)]
     pub fn enqueue(
         &mut self,
         communicator: &mut Communicator,
@@ -135,7 +148,8 @@ impl<'a> Group<'a> {
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        self.operations.push(Added { operation, guard, communicator: index, operator });
+        self.operations.push(operation);
+        self.added.push(Added { guard, communicator: index, operator });
         result
     }
 
@@ -166,11 +180,10 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Ends the group: starts its operations, and records their accesses.
+    /// Ends the open group: starts its operations, and records their accesses.
+    #[inline(always)]
     fn end(&mut self) -> Result<()> {
-        if !std::mem::replace(&mut self.is_open, false) {
-            return Ok(());
-        }
+        self.is_open = false;
         let api = self.library.api();
         // SAFETY: the group was started on this thread, and what its operations use is borrowed or kept.
         let end = || unsafe { call!(api, ncclGroupEnd()) };
@@ -184,6 +197,13 @@ impl<'a> Group<'a> {
         IS_OPEN.set(false);
         let waits = self.used.iter().any(|using| using.shared().timeout.is_some());
         if waits { self.settle(ended) } else { self.finish(ended) }
+    }
+
+    #[cold]
+    fn end_in_panic(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "a group failed at the end of a panic");
+        }
     }
 
     /// Waits until a non-blocking group has enqueued its operations, and used their operators, and records their accesses.
@@ -202,12 +222,13 @@ impl<'a> Group<'a> {
 
     /// Records the accesses of the operations.
     fn finish(&mut self, mut result: Result<()>) -> Result<()> {
-        for added in &mut self.operations {
-            if let Err(error) = added.finish(&self.used[added.communicator]) {
+        for (operation, added) in self.operations.iter_mut().zip(&mut self.added) {
+            if let Err(error) = added.finish(operation, &self.used[added.communicator]) {
                 result = result.and(Err(error));
             }
         }
         self.operations.clear();
+        self.added.clear();
         self.used.clear();
         result
     }
@@ -215,12 +236,12 @@ impl<'a> Group<'a> {
 
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
-    fn finish(&mut self, using: &Using<Arc<Shared>>) -> Result<()> {
+    fn finish(&mut self, operation: &mut Operation<'_>, using: &Using<Arc<Shared>>) -> Result<()> {
         // SAFETY: `bind` succeeded with this guard.
-        unsafe { self.operation.launched(&mut self.guard) };
+        unsafe { operation.launched(&mut self.guard) };
         let shared = using.shared();
         if !self.guard.is_captured() {
-            shared.record(self.guard.stream(), self.operation.name(), self.operation.len())?;
+            shared.record(self.guard.stream(), operation.name(), operation.len())?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), using.raw()) }
@@ -228,14 +249,16 @@ impl Added<'_> {
 }
 
 impl Drop for Group<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if let Err(error) = self.end() {
-            tracing::error!(%error, "a group failed at the end of a panic");
+        if self.is_open {
+            self.end_in_panic();
         }
     }
 }
 
 /// Returns `true` if the calling thread is in a group.
+#[inline]
 pub(crate) fn is_open() -> bool {
     IS_OPEN.get()
 }

@@ -25,6 +25,7 @@ use crate::sys::ncclDataType_t;
 /// `scatter_from` send the data.
 pub struct Operation<'a> {
     kind: Kind,
+    parts: Parts,
     name: &'static str,
     operator: Operator,
     /// The root or the other rank; `None` if this rank is the root, or there is none.
@@ -38,8 +39,7 @@ pub struct Operation<'a> {
     target: Option<DeviceSliceMut<'a, u8>>,
 }
 
-/// The kind of an operation. Checks and addresses are computed from a few properties of the kind, for speed: each `match` would be an
-/// indirect jump, which the processor mispredicts after a call of NCCL.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Kind {
     AllReduce,
@@ -58,6 +58,18 @@ enum Kind {
     Receive,
 }
 
+/// The properties of a kind that checks and addresses depend on. They are stored, for speed: each `match` of a kind that is not constant is
+/// an indirect jump, which the processor mispredicts after a call of NCCL.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    /// `true` if the source has elements for each rank.
+    in_source: bool,
+    /// `true` if the target has elements for each rank.
+    in_target: bool,
+    /// `true` if the source and the target may be the same memory.
+    may_be_in_place: bool,
+}
+
 /// The rank and the number of ranks of a communicator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -68,6 +80,7 @@ pub(crate) struct Place {
 impl<'a> Operation<'a> {
     /// Reduces the elements of all ranks, and writes the result on every rank. All memory has the same length.
     #[doc(alias = "ncclAllReduce")]
+    #[inline]
     pub fn all_reduce<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -79,6 +92,7 @@ impl<'a> Operation<'a> {
 
     /// Reduces the elements of all ranks in place.
     #[doc(alias = "ncclAllReduce")]
+    #[inline]
     pub fn all_reduce_in_place<T: Element>(
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
@@ -88,6 +102,7 @@ impl<'a> Operation<'a> {
 
     /// Sends the elements of this rank to a reduction, whose result is written on the rank `root`.
     #[doc(alias = "ncclReduce")]
+    #[inline]
     pub fn reduce<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         root: usize,
@@ -98,6 +113,7 @@ impl<'a> Operation<'a> {
 
     /// Reduces the elements of all ranks, and writes the result on this rank, the root. All memory has the same length.
     #[doc(alias = "ncclReduce")]
+    #[inline]
     pub fn reduce_into<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -109,6 +125,7 @@ impl<'a> Operation<'a> {
 
     /// Reduces the elements of all ranks in place on this rank, the root.
     #[doc(alias = "ncclReduce")]
+    #[inline]
     pub fn reduce_in_place<T: Element>(
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
@@ -118,18 +135,21 @@ impl<'a> Operation<'a> {
 
     /// Receives the elements of the rank `root`, which may be this one.
     #[doc(alias = "ncclBroadcast")]
+    #[inline]
     pub fn broadcast<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
         Self::new(Kind::Broadcast, Some(root), Reduction::Sum, None, Some(memory.as_device_slice_mut()))
     }
 
     /// Sends the elements of this rank, the root, to all ranks.
     #[doc(alias = "ncclBroadcast")]
+    #[inline]
     pub fn broadcast_from<T: Element>(source: &'a impl AsDeviceSlice<Element = T>) -> Self {
         Self::new(Kind::BroadcastFrom, None, Reduction::Sum, Some(source.as_device_slice()), None)
     }
 
     /// Writes the elements of all ranks, in the order of the ranks. The length of `target` is that of `source` times the number of ranks.
     #[doc(alias = "ncclAllGather")]
+    #[inline]
     pub fn all_gather<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -145,6 +165,7 @@ impl<'a> Operation<'a> {
 
     /// Writes the elements of all ranks, in the order of the ranks. The part of this rank is already in its place.
     #[doc(alias = "ncclAllGather")]
+    #[inline]
     pub fn all_gather_in_place<T: Element>(memory: &'a mut impl AsDeviceSliceMut<Element = T>) -> Self {
         Self::new(Kind::AllGather, None, Reduction::Sum, None, Some(memory.as_device_slice_mut()))
     }
@@ -152,6 +173,7 @@ impl<'a> Operation<'a> {
     /// Reduces the elements of all ranks, and writes the part of this rank. The length of `source` is that of `target` times the number of
     /// ranks.
     #[doc(alias = "ncclReduceScatter")]
+    #[inline]
     pub fn reduce_scatter<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -163,6 +185,7 @@ impl<'a> Operation<'a> {
 
     /// Reduces the elements of all ranks, and writes the part of this rank in its place. The other parts are unspecified afterwards.
     #[doc(alias = "ncclReduceScatter")]
+    #[inline]
     pub fn reduce_scatter_in_place<T: Element>(
         memory: &'a mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
@@ -175,6 +198,7 @@ impl<'a> Operation<'a> {
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclAlltoAll")]
+    #[inline]
     pub fn all_to_all<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -192,6 +216,7 @@ impl<'a> Operation<'a> {
     ///
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclGather")]
+    #[inline]
     pub fn gather<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, root: usize) -> Self {
         Self::new(Kind::Gather, Some(root), Reduction::Sum, Some(source.as_device_slice()), None)
     }
@@ -201,6 +226,7 @@ impl<'a> Operation<'a> {
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclGather")]
+    #[inline]
     pub fn gather_into<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -218,6 +244,7 @@ impl<'a> Operation<'a> {
     ///
     /// Before NCCL 2.28, this is a transfer.
     #[doc(alias = "ncclScatter")]
+    #[inline]
     pub fn scatter<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, root: usize) -> Self {
         Self::new(Kind::Scatter, Some(root), Reduction::Sum, None, Some(target.as_device_slice_mut()))
     }
@@ -227,6 +254,7 @@ impl<'a> Operation<'a> {
     ///
     /// Before NCCL 2.28, this is a group of transfers.
     #[doc(alias = "ncclScatter")]
+    #[inline]
     pub fn scatter_from<T: Element>(
         source: &'a impl AsDeviceSlice<Element = T>,
         target: &'a mut impl AsDeviceSliceMut<Element = T>,
@@ -242,12 +270,14 @@ impl<'a> Operation<'a> {
 
     /// Sends the elements to the rank `peer`, which must receive the same number. The stream waits until it has received them.
     #[doc(alias = "ncclSend")]
+    #[inline]
     pub fn send<T: Element>(source: &'a impl AsDeviceSlice<Element = T>, peer: usize) -> Self {
         Self::new(Kind::Send, Some(peer), Reduction::Sum, Some(source.as_device_slice()), None)
     }
 
     /// Receives elements from the rank `peer`. The stream waits until they have been sent.
     #[doc(alias = "ncclRecv")]
+    #[inline]
     pub fn receive<T: Element>(target: &'a mut impl AsDeviceSliceMut<Element = T>, peer: usize) -> Self {
         Self::new(Kind::Receive, Some(peer), Reduction::Sum, None, Some(target.as_device_slice_mut()))
     }
@@ -264,7 +294,7 @@ impl<'a> Operation<'a> {
         let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
         let (source, target) = (source.map(DeviceSlice::as_bytes), target.map(DeviceSliceMut::into_bytes));
         let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
-        Self { kind, name, operator, peer, element: T::TYPE, width, lengths, source, target }
+        Self { kind, parts: kind.parts(), name, operator, peer, element: T::TYPE, width, lengths, source, target }
     }
 
     /// Returns the name of the operation.
@@ -343,30 +373,21 @@ impl Kind {
         }
     }
 
-    /// Returns `true` if the source has elements for each rank.
     #[inline]
-    const fn has_parts_in_source(self) -> bool {
-        matches!(self, Self::ReduceScatter | Self::AllToAll | Self::ScatterFrom)
-    }
-
-    /// Returns `true` if the target has elements for each rank.
-    #[inline]
-    const fn has_parts_in_target(self) -> bool {
-        matches!(self, Self::AllGather | Self::AllToAll | Self::GatherInto)
-    }
-
-    /// Returns `true` if the source and the target may be the same memory.
-    #[inline]
-    const fn may_be_in_place(self) -> bool {
-        matches!(
-            self,
-            Self::AllReduce
-                | Self::ReduceInto
-                | Self::Broadcast
-                | Self::BroadcastFrom
-                | Self::AllGather
-                | Self::ReduceScatter
-        )
+    const fn parts(self) -> Parts {
+        Parts {
+            in_source: matches!(self, Self::ReduceScatter | Self::AllToAll | Self::ScatterFrom),
+            in_target: matches!(self, Self::AllGather | Self::AllToAll | Self::GatherInto),
+            may_be_in_place: matches!(
+                self,
+                Self::AllReduce
+                    | Self::ReduceInto
+                    | Self::Broadcast
+                    | Self::BroadcastFrom
+                    | Self::AllGather
+                    | Self::ReduceScatter
+            ),
+        }
     }
 }
 

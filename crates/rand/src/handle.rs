@@ -61,10 +61,8 @@ impl<A> Handle<A> {
     /// Calls the library, with the context of the generator current.
     #[inline]
     pub(crate) fn entered<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-        match &self.context {
-            Some(context) => entered(context, operation),
-            None => operation(),
-        }
+        let _entered = self.context.as_ref().map(Context::enter).transpose()?;
+        operation()
     }
 }
 

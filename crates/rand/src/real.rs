@@ -44,6 +44,7 @@ pub(crate) mod sealed {
     macro_rules! functions {
         ($real:ty: $uniform:ident, $normal:ident, $log_normal:ident) => {
             impl Functions for $real {
+                #[inline(always)]
                 unsafe fn generate(
                     api: &Api,
                     raw: curandGenerator_t,

@@ -5,6 +5,8 @@ use std::time::Instant;
 use curium_blas::lt::{BlasLt, Compute, Matmul, MatmulElement, MatmulPlan, Operands, PlanOptions, TypedLayout};
 use curium_blas::sys::cublasOperation_t;
 use curium_blas::{Blas, CuBlas, Matrix, MatrixLayout, MatrixMut, Vector, VectorMut};
+use curium_driver::Graph;
+use curium_driver::sys::CUresult;
 use curium_fft::sys::CUFFT_FORWARD;
 use curium_fft::{Complex32, CuFft, Plan, Shape};
 use curium_memory::DeviceBuffer;
@@ -128,7 +130,24 @@ fn matmul<T: MatmulElement>(machine: &Machine, lt: &BlasLt, name: &'static str) 
     let curium = || Ok(plan.execute(stream, Operands::new(&a, &b, &mut d).with_workspace(&mut workspace))?);
     // SAFETY: the matrices have this size and live until the stream is synchronized, as the workspace; the handle is live, and its context
     // is current.
-    machine.compare(name, curium, || unsafe { product.execute(addresses, memory, stream) })
+    machine.compare(name, curium, || unsafe { product.execute(addresses, memory, stream) })?;
+    let graph = Graph::capture(&machine.context, |scope| {
+        plan.execute(scope, Operands::new(&a, &b, &mut d).with_workspace(&mut workspace))
+    })?;
+    let mut graph = graph.instantiate()?;
+    let raw = graph.as_raw();
+    let launch = stream.driver().api().cuGraphLaunch.ok_or("the driver has no cuGraphLaunch")?;
+    machine.compare(
+        &format!("{name}, graph"),
+        || Ok(graph.launch(stream)?),
+        || {
+            // SAFETY: the graph is live and keeps what it uses, which is used on this stream only.
+            match unsafe { launch(raw, stream.as_raw()) } {
+                CUresult::CUDA_SUCCESS => Ok(()),
+                code => Err(format!("cuGraphLaunch returned {code:?}").into()),
+            }
+        },
+    )
 }
 
 /// The size of a workspace in bytes.

@@ -59,7 +59,8 @@ impl<'a> Operands<'a> {
     #[inline]
     fn empty() -> Self {
         let factors = Factors { alpha: 1.0, beta: 0.0 };
-        Self { slots: ByRole([const { None }; Role::ALL.len()]), set: Roles::default(), factors }
+        // A repeated constant would copy the bytes of each slot; this writes that it is empty.
+        Self { slots: ByRole(std::array::from_fn(|_| None)), set: Roles::default(), factors }
     }
 
     /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).

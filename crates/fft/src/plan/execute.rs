@@ -150,6 +150,7 @@ impl<R: Real> Plan<Complex<R>, R> {
 }
 
 impl<I, O> Plan<I, O> {
+    #[inline(always)]
     fn between(
         &mut self,
         operation: &'static str,
@@ -167,6 +168,7 @@ impl<I, O> Plan<I, O> {
         self.enqueue(operation, direction, &mut input, Some(&mut output))
     }
 
+    #[inline(always)]
     fn inside<T>(
         &mut self,
         operation: &'static str,
@@ -180,6 +182,8 @@ impl<I, O> Plan<I, O> {
     }
 
     /// Enqueues a transform between the waits for its memory and the records of its accesses. Without an output it is in place.
+    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    #[inline(always)]
     fn enqueue(
         &mut self,
         operation: &'static str,

@@ -226,7 +226,7 @@ impl Shared {
     /// # Safety
     ///
     /// As for [`Operation::call`]; the caller uses the communicator.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn call(&self, name: &'static str, operation: &Operation<'_>, call: &Call<'_>) -> Result<()> {
         // SAFETY: as the caller guarantees.
         let created = unsafe { operation.call(call) }?;
@@ -372,16 +372,8 @@ pub(super) fn report_failed_end(result: Result<()>) {
 }
 
 /// Calls the library with the communicator's context current.
+#[inline]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let _entered = context.enter()?;
     operation()
-}
-
-/// Calls the library like [`entered`]. Returns the error in a box, which is small.
-#[inline]
-pub(crate) fn failure_within(context: &Context, operation: impl FnOnce() -> Result<()>) -> Option<Box<Error>> {
-    match context.enter() {
-        Ok(_entered) => operation().err().map(Box::new),
-        Err(error) => Some(Box::new(error.into())),
-    }
 }

@@ -2,7 +2,7 @@
 
 use curium_driver::sys::load::LibraryVersion;
 
-use super::{Kind, Operation, Place};
+use super::{Kind, Operation, Parts, Place};
 use crate::error::{ArgumentError, Result};
 use crate::library::Nccl;
 use crate::sys::ncclDataType_t;
@@ -19,7 +19,7 @@ impl Operation<'_> {
     #[inline]
     pub(crate) fn count(&self, place: Place, in_group: bool) -> Result<usize> {
         let (source, target) = self.lengths;
-        let (sources, targets) = self.parts(place);
+        let (sources, targets) = self.numbers_of_parts(place);
         let count = if sources == 1 {
             source
         } else if targets == 1 {
@@ -35,8 +35,8 @@ impl Operation<'_> {
 
     /// Returns the numbers of parts in the source and in the target. In place, both are those of the memory.
     #[inline]
-    fn parts(&self, Place { size, .. }: Place) -> (usize, usize) {
-        let (in_source, in_target) = (self.kind.has_parts_in_source(), self.kind.has_parts_in_target());
+    fn numbers_of_parts(&self, Place { size, .. }: Place) -> (usize, usize) {
+        let Parts { in_source, in_target, .. } = self.parts;
         let is_single = self.source.is_none() || self.target.is_none();
         let parts = |has_parts: bool| if has_parts { size } else { 1 };
         (parts(in_source || is_single && in_target), parts(in_target || is_single && in_source))
@@ -75,7 +75,7 @@ impl Operation<'_> {
                 self.refused(format!("transfer to the rank itself ({rank}); enqueue both ends in a group"))
             }
             Some(_) if !is_peer => self.refused(format!("this rank is the root ({rank}); call the form for the root")),
-            _ if source == target && self.parts(place) == (size, size) => self.refused(format!(
+            _ if source == target && self.numbers_of_parts(place) == (size, size) => self.refused(format!(
                 "the length is not a multiple of the number of ranks ({source} elements, {size} ranks)"
             )),
             _ => self.refused(format!(

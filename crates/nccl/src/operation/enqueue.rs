@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::{Kind, Operation, Place};
+use super::{Kind, Operation, Parts, Place};
 use crate::error::Result;
 use crate::reduction::{CreatedOperator, Operator};
 use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
@@ -27,7 +27,7 @@ impl Operation<'_> {
     ///
     /// The communicator and the stream are live, `count` is the one that the lengths were checked for, and the memory is bound until the
     /// operation has run.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn call(&self, call: &Call<'_>) -> Result<CreatedOperator> {
         match self.operator.existing() {
             // SAFETY: as the caller guarantees; NCCL has the operator.
@@ -61,6 +61,7 @@ impl Operation<'_> {
     /// # Safety
     ///
     /// As for [`Operation::call`], and `operator` is one of the communicator.
+    #[inline(always)]
     unsafe fn start(&self, call: &Call<'_>, operator: ncclRedOp_t) -> Result<()> {
         let Call { api, communicator, stream, place, count } = *call;
         let (source, target) = self.addresses(place, count);
@@ -116,11 +117,10 @@ impl Operation<'_> {
         let source = self.source.as_ref().map(|source| source.as_pointer().as_raw());
         let target = self.target.as_ref().map(|target| target.as_pointer().as_raw());
         let own = |has_parts: bool| if has_parts { (rank * count * self.width) as u64 } else { 0 };
+        let Parts { in_source, in_target, may_be_in_place } = self.parts;
         let (source, target) = match (source, target) {
-            (None, Some(memory)) if self.kind.may_be_in_place() => {
-                (memory + own(self.kind.has_parts_in_target()), memory + own(self.kind.has_parts_in_source()))
-            }
-            (Some(memory), None) if self.kind.may_be_in_place() => (memory, memory),
+            (None, Some(memory)) if may_be_in_place => (memory + own(in_target), memory + own(in_source)),
+            (Some(memory), None) if may_be_in_place => (memory, memory),
             (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),
         };
         (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))

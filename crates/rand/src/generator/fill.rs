@@ -134,6 +134,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     }
 
     /// Fills memory with real numbers of a distribution.
+    #[inline(always)]
     fn fill_with<O: Output<P, Element: Real> + ?Sized>(
         &mut self,
         operation: &'static str,
@@ -150,6 +151,8 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     }
 
     /// Calls a function that fills memory.
+    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    #[inline(always)]
     fn fill<O: Output<P> + ?Sized>(
         &mut self,
         operation: &'static str,
