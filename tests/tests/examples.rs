@@ -25,14 +25,16 @@ fn rows(output: &Output) -> Vec<String> {
     text.lines().filter_map(|line| Some(line.split_once(" | ")?.0.trim_end().to_owned())).collect()
 }
 
-const HOST: [&str; 9] = [
+const HOST: [&str; 11] = [
     "host cost of a queued call",
     "C against C: gemm, f32 16 × 16",
     "gemm, f32 16 × 16",
     "axpy, f32 1024",
     "gemm_mixed, bf16 16 × 16",
     "MatmulPlan, f32 16 × 16",
+    "MatmulPlan, f32 16 × 16, graph",
     "MatmulPlan, bf16 16 × 16",
+    "MatmulPlan, bf16 16 × 16, graph",
     "transform, complex f32 1024",
     "generator, uniform f32 1024",
 ];
