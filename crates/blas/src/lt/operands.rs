@@ -44,6 +44,10 @@ enum Memory<'a> {
     Write(DeviceSliceMut<'a, u8>),
 }
 
+impl Factors {
+    pub(super) const UNIT: Self = Self { alpha: 1.0, beta: 0.0 };
+}
+
 impl<'a> Operands<'a> {
     /// Creates the operands of `d` = `a` · `b`.
     #[must_use]
@@ -58,9 +62,8 @@ impl<'a> Operands<'a> {
 
     #[inline]
     fn empty() -> Self {
-        let factors = Factors { alpha: 1.0, beta: 0.0 };
         // A repeated constant would copy the bytes of each slot; this writes that it is empty.
-        Self { slots: ByRole(std::array::from_fn(|_| None)), set: Roles::default(), factors }
+        Self { slots: ByRole(std::array::from_fn(|_| None)), set: Roles::default(), factors: Factors::UNIT }
     }
 
     /// Sets `alpha` and `beta`, which are converted to the plan's [scale type](super::Matmul::scale_type).

@@ -21,6 +21,13 @@ const OPERATION: &str = "MatmulPlan::execute";
 #[repr(C, align(8))]
 struct Factor([u8; 8]);
 
+impl Factor {
+    const fn of_f32(value: f32) -> Self {
+        let [a, b, c, d] = value.to_ne_bytes();
+        Self([a, b, c, d, 0, 0, 0, 0])
+    }
+}
+
 impl MatmulPlan {
     /// Enqueues the product on `stream`: `d` = epilogue(`alpha` · `a` · `b` + `beta` · `c`).
     ///
@@ -31,6 +38,8 @@ impl MatmulPlan {
     /// [`Error::Shape`](crate::Error::Shape) if an operand is missing, superfluous, of another type, too small or not aligned; an error of
     /// the library.
     #[doc(alias = "cublasLtMatmul")]
+    // As for `Blas::gemm`.
+    #[inline(always)]
     pub fn execute(&mut self, stream: &Stream, mut operands: Operands<'_>) -> Result<()> {
         operands.check(OPERATION, &self.requirements, self.required)?;
         self.check_stream(stream)?;
@@ -100,10 +109,17 @@ impl MatmulPlan {
 
     /// Converts the factors of the host to their type.
     #[inline]
-    fn factors(&self, Factors { alpha, beta }: Factors) -> Result<(Factor, Factor)> {
+    fn factors(&self, factors: Factors) -> Result<(Factor, Factor)> {
         let ty = self.matmul.scale_type();
-        let is_set = (alpha, beta) != (1.0, 0.0);
-        if is_set && self.matmul.has_device_factors() {
+        if factors == Factors::UNIT && ty == ElementType::F32 {
+            return Ok((Factor::of_f32(1.0), Factor::of_f32(0.0)));
+        }
+        self.other_factors(factors, ty)
+    }
+
+    fn other_factors(&self, factors: Factors, ty: ElementType) -> Result<(Factor, Factor)> {
+        let Factors { alpha, beta } = factors;
+        if factors != Factors::UNIT && self.matmul.has_device_factors() {
             return Err(ShapeError::refused(OPERATION, "the plan takes its factors from device memory"));
         }
         if beta != 0.0 && self.matmul.d().element().is_fp8() && self.matmul.c().is_none() {
@@ -123,7 +139,7 @@ fn factor(value: f64, ty: ElementType) -> Result<Factor> {
             bytes[..4].copy_from_slice(&(value as i32).to_ne_bytes());
         }
         ElementType::I32 => return Err(ShapeError::refused(OPERATION, format!("the factor is not an i32 ({value})"))),
-        _ => bytes[..4].copy_from_slice(&(value as f32).to_ne_bytes()),
+        _ => return Ok(Factor::of_f32(value as f32)),
     }
     Ok(Factor(bytes))
 }
