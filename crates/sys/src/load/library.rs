@@ -61,8 +61,8 @@ macro_rules! toolkit_packages {
 /// table that [`call!`](crate::call) requires.
 ///
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
-/// functions. The error type converts from `Box<LoadError>`, [`CallError`](crate::load::CallError) of the status type and
-/// [`MissingFunction`](crate::load::MissingFunction). `version` is a function from the table to a `Result` with the
+/// functions. The error type converts from boxes of `LoadError`, of [`CallError`](crate::load::CallError) with the status type and of
+/// [`MissingFunction`](crate::load::MissingFunction), so that it can be as short as two words. `version` is a function from the table to a `Result` with the
 /// [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds `versions_of: "NAME"`,
 /// and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of a function and the
 /// code to a `Result`.
@@ -88,9 +88,9 @@ macro_rules! toolkit_packages {
 ///     #[error(transparent)]
 ///     Load(#[from] Box<LoadError>),
 ///     #[error(transparent)]
-///     Call(#[from] CallError<Status>),
+///     Call(#[from] Box<CallError<Status>>),
 ///     #[error(transparent)]
-///     Missing(#[from] MissingFunction),
+///     Missing(#[from] Box<MissingFunction>),
 /// }
 ///
 /// static DESCRIPTION: LibraryDescription = LibraryDescription {
