@@ -159,14 +159,10 @@ impl Communicator {
     /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
     ///   was finalized.
     /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
-    pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
-        self.enqueue_one(stream, &mut operation)
-    }
-
-    /// As [`Communicator::enqueue`], inlined: the compiler makes most checks of an operation whose kind is constant.
-    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    // No function of its own around the call of the library: docs/performance.md, "Functions around a call". The compiler makes most
+    // checks of an operation that is created for the call.
     #[inline(always)]
-    fn enqueue_one(&mut self, stream: &Stream, operation: &mut Operation<'_>) -> Result<()> {
+    pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
         let name = operation.name();
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
@@ -177,16 +173,16 @@ impl Communicator {
         let (enqueued, is_captured) = {
             let using = Using::begin(shared, name)?;
             let mut guard = AccessGuard::new(stream)?;
-            self.shared.keep(&guard, operation);
+            self.shared.keep(&guard, &operation);
             // SAFETY: `launched` follows the call.
-            unsafe { operation.bind(&mut guard) }?;
+            unsafe { operation.operands.bind(&mut guard) }?;
             let (communicator, raw_stream) = (using.raw(), stream.as_raw().cast());
             let call = Call { api: shared.api(), communicator, stream: raw_stream, place: self.place(), count };
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-            let enqueued = entered(&shared.context, || unsafe { shared.call(name, operation, &call) });
+            let enqueued = entered(&shared.context, || unsafe { shared.call(name, &operation, &call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this guard.
-            unsafe { operation.launched(&mut guard) };
+            unsafe { operation.operands.launched(&mut guard) };
             (enqueued, guard.is_captured())
         };
         if enqueued.is_err() {

@@ -1,6 +1,7 @@
 //! Groups: several operations that NCCL starts as one.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::Stream;
@@ -14,7 +15,7 @@ use crate::communicator::shared::Shared;
 use crate::communicator::using::Using;
 use crate::error::{ArgumentError, Error, Result};
 use crate::library::Nccl;
-use crate::operation::{Call, Operation};
+use crate::operation::{Call, Operands, Operation};
 use crate::reduction::CreatedOperator;
 use curium_driver::sys::call;
 
@@ -32,9 +33,7 @@ const INLINE: usize = 2;
 #[derive(Debug)]
 pub struct Group<'a> {
     library: &'a Nccl,
-    operations: SmallVec<[Operation<'a>; INLINE]>,
-    /// What belongs to each of `operations`: apart from it, so that a large operation is copied once.
-    added: SmallVec<[Added<'a>; INLINE]>,
+    operations: SmallVec<[Added<'a>; INLINE]>,
     /// Each communicator of the operations once.
     used: SmallVec<[Using<Arc<Shared>>; 1]>,
     /// The context of the first operation, which is current until the group has ended.
@@ -42,9 +41,12 @@ pub struct Group<'a> {
     is_open: bool,
 }
 
-/// The access, the communicator and the operator of an operation of an open group.
-#[derive(Debug)]
+/// What an operation of an open group needs until the group has ended.
 struct Added<'a> {
+    name: &'static str,
+    /// The number of elements.
+    len: usize,
+    operands: Operands<'a>,
     guard: AccessGuard<'a>,
     /// The index of its communicator in [`Group::used`].
     communicator: usize,
@@ -99,8 +101,7 @@ impl Nccl {
 impl<'a> Group<'a> {
     #[inline(always)]
     fn new(library: &'a Nccl) -> Self {
-        let (operations, added, used) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
-        Self { library, operations, added, used, entered: None, is_open: false }
+        Self { library, operations: SmallVec::new(), used: SmallVec::new(), entered: None, is_open: false }
     }
 
     #[inline(always)]
@@ -118,8 +119,6 @@ impl<'a> Group<'a> {
     /// # Errors
     ///
     /// As for [`Communicator::enqueue`].
-    // As for `Communicator::enqueue_one`.
-    #[inline(always)]
     pub fn enqueue(
         &mut self,
         communicator: &mut Communicator,
@@ -140,7 +139,7 @@ impl<'a> Group<'a> {
         let mut guard = AccessGuard::new(stream)?;
         shared.keep(&guard, &operation);
         // SAFETY: `launched` follows the end of the group.
-        unsafe { operation.bind(&mut guard) }?;
+        unsafe { operation.operands.bind(&mut guard) }?;
         let call = Call { api: shared.api(), communicator: raw, stream: stream.as_raw().cast(), place, count };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
         let (operator, result) = match unsafe { operation.call(&call) } {
@@ -148,8 +147,8 @@ impl<'a> Group<'a> {
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        self.operations.push(operation);
-        self.added.push(Added { guard, communicator: index, operator });
+        let (len, operands) = (operation.len(), operation.operands);
+        self.operations.push(Added { name, len, operands, guard, communicator: index, operator });
         result
     }
 
@@ -213,6 +212,8 @@ impl<'a> Group<'a> {
         let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
         let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
         let result = self.finish(ended.and(settled));
+        self.operations.clear();
+        self.used.clear();
         if has_timed_out {
             // No call uses them any more.
             communicators.iter().try_for_each(|shared| shared.abort())?;
@@ -222,29 +223,32 @@ impl<'a> Group<'a> {
 
     /// Records the accesses of the operations.
     fn finish(&mut self, mut result: Result<()>) -> Result<()> {
-        for (operation, added) in self.operations.iter_mut().zip(&mut self.added) {
-            if let Err(error) = added.finish(operation, &self.used[added.communicator]) {
+        for added in &mut self.operations {
+            if let Err(error) = added.finish(&self.used[added.communicator]) {
                 result = result.and(Err(error));
             }
         }
-        self.operations.clear();
-        self.added.clear();
-        self.used.clear();
         result
     }
 }
 
 impl Added<'_> {
     /// Records the accesses of the operation, after the group has ended.
-    fn finish(&mut self, operation: &mut Operation<'_>, using: &Using<Arc<Shared>>) -> Result<()> {
+    fn finish(&mut self, using: &Using<Arc<Shared>>) -> Result<()> {
         // SAFETY: `bind` succeeded with this guard.
-        unsafe { operation.launched(&mut self.guard) };
+        unsafe { self.operands.launched(&mut self.guard) };
         let shared = using.shared();
         if !self.guard.is_captured() {
-            shared.record(self.guard.stream(), operation.name(), operation.len())?;
+            shared.record(self.guard.stream(), self.name, self.len)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
         unsafe { self.operator.destroy(shared.api(), using.raw()) }
+    }
+}
+
+impl fmt::Debug for Added<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} of {} elements", self.name, self.len)
     }
 }
 

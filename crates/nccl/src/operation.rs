@@ -2,16 +2,15 @@
 
 mod check;
 mod enqueue;
+mod operands;
 
 use std::fmt;
 
-use curium_driver::Argument;
-use curium_driver::hazard::AccessGuard;
 use curium_memory::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
 
 pub(crate) use self::enqueue::Call;
+pub(crate) use self::operands::Operands;
 use crate::element::Element;
-use crate::error::Result;
 use crate::reduction::{Operator, Reduction};
 use crate::sys::ncclDataType_t;
 
@@ -35,8 +34,7 @@ pub struct Operation<'a> {
     width: usize,
     /// The numbers of elements of the source and of the target; in place, both are those of the memory.
     lengths: (usize, usize),
-    source: Option<DeviceSlice<'a, u8>>,
-    target: Option<DeviceSliceMut<'a, u8>>,
+    pub(crate) operands: Operands<'a>,
 }
 
 /// The kind of an operation.
@@ -292,9 +290,10 @@ impl<'a> Operation<'a> {
     ) -> Self {
         let lens = (source.as_ref().map(DeviceSlice::len), target.as_ref().map(DeviceSliceMut::len));
         let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
-        let (source, target) = (source.map(DeviceSlice::as_bytes), target.map(DeviceSliceMut::into_bytes));
+        let operands =
+            Operands { source: source.map(DeviceSlice::as_bytes), target: target.map(DeviceSliceMut::into_bytes) };
         let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
-        Self { kind, parts: kind.parts(), name, operator, peer, element: T::TYPE, width, lengths, source, target }
+        Self { kind, parts: kind.parts(), name, operator, peer, element: T::TYPE, width, lengths, operands }
     }
 
     /// Returns the name of the operation.
@@ -307,48 +306,6 @@ impl<'a> Operation<'a> {
     /// Returns the larger of the numbers of elements of the source and of the target.
     pub(crate) fn len(&self) -> usize {
         self.lengths.0.max(self.lengths.1)
-    }
-
-    /// Returns the addresses and the numbers of bytes of the memory.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, usize)> {
-        let source = self.source.as_ref().map(|source| (source.as_pointer().as_raw(), source.len()));
-        let target = self.target.as_ref().map(|target| (target.as_pointer().as_raw(), target.len()));
-        source.into_iter().chain(target)
-    }
-
-    /// Orders the guard's stream after the accesses that the operation must wait for.
-    ///
-    /// # Safety
-    ///
-    /// If the operation is enqueued, `launched` is called before the memory is used for anything else.
-    #[inline]
-    pub(crate) unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<()> {
-        if let Some(source) = &mut self.source {
-            // SAFETY: the caller calls `launched` after the operation was enqueued.
-            unsafe { Argument::<&[u8]>::bind(source, guard) }?;
-        }
-        if let Some(target) = &mut self.target {
-            // SAFETY: the caller calls `launched` after the operation was enqueued.
-            unsafe { Argument::<&mut [u8]>::bind(target, guard) }?;
-        }
-        Ok(())
-    }
-
-    /// Records that the operation was enqueued on the guard's stream.
-    ///
-    /// # Safety
-    ///
-    /// `bind` succeeded with the same guard.
-    #[inline]
-    pub(crate) unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
-        if let Some(source) = &mut self.source {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { Argument::<&[u8]>::launched(source, guard) };
-        }
-        if let Some(target) = &mut self.target {
-            // SAFETY: `bind` succeeded with this guard.
-            unsafe { Argument::<&mut [u8]>::launched(target, guard) };
-        }
     }
 }
 

@@ -48,6 +48,7 @@ impl Call {
     }
 
     /// Enqueues the operation.
+    #[inline(always)]
     pub(crate) fn enqueue(&self) -> Result<(), Box<dyn Error>> {
         // SAFETY: the operands have these lengths and live until the stream is synchronized, the communicator is live, and its context
         // is current.
@@ -63,6 +64,7 @@ impl Call {
     /// # Safety
     ///
     /// The operands, the communicator and the stream are live, and the context of the communicator is current.
+    #[inline(always)]
     unsafe fn call(&self, api: &Api) -> Option<ncclResult_t> {
         let Self { source, target, counts: (from, to), root, communicator, stream, .. } = *self;
         let (element, sum) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);

@@ -242,33 +242,32 @@ impl Operands {
     }
 }
 
-/// Enqueues an operation through Curium.
-#[inline]
+/// Enqueues an operation through Curium. Inlined, as is its twin in C.
+#[inline(always)]
 fn enqueue(kind: Kind, rank: &mut Rank, operands: &mut Operands, place: (usize, usize)) -> NcclResult<()> {
-    let Operands { source, target } = operands;
+    let (Operands { source, target }, Rank { nccl, communicator, stream, .. }) = (operands, rank);
     let is_root = place.0 == ROOT;
-    let operation = match kind {
-        Kind::AllReduce | Kind::Replay => Operation::all_reduce_in_place(target, Reduction::Sum),
-        Kind::Reduce if is_root => Operation::reduce_into(source, target, Reduction::Sum),
-        Kind::Reduce => Operation::reduce(source, ROOT, Reduction::Sum),
-        Kind::Broadcast if is_root => Operation::broadcast_from(target),
-        Kind::Broadcast => Operation::broadcast(target, ROOT),
-        Kind::AllGather => Operation::all_gather(source, target),
-        Kind::ReduceScatter => Operation::reduce_scatter(source, target, Reduction::Sum),
-        Kind::AllToAll => Operation::all_to_all(source, target),
-        Kind::Gather if is_root => Operation::gather_into(source, target),
-        Kind::Gather => Operation::gather(source, ROOT),
-        Kind::Scatter if is_root => Operation::scatter_from(source, target),
-        Kind::Scatter => Operation::scatter(target, ROOT),
+    match kind {
+        Kind::AllReduce | Kind::Replay => communicator.all_reduce_in_place(stream, target, Reduction::Sum),
+        Kind::Reduce if is_root => communicator.enqueue(stream, Operation::reduce_into(source, target, Reduction::Sum)),
+        Kind::Reduce => communicator.enqueue(stream, Operation::reduce(source, ROOT, Reduction::Sum)),
+        Kind::Broadcast if is_root => communicator.enqueue(stream, Operation::broadcast_from(target)),
+        Kind::Broadcast => communicator.broadcast(stream, target, ROOT),
+        Kind::AllGather => communicator.all_gather(stream, source, target),
+        Kind::ReduceScatter => communicator.reduce_scatter(stream, source, target, Reduction::Sum),
+        Kind::AllToAll => communicator.enqueue(stream, Operation::all_to_all(source, target)),
+        Kind::Gather if is_root => communicator.enqueue(stream, Operation::gather_into(source, target)),
+        Kind::Gather => communicator.enqueue(stream, Operation::gather(source, ROOT)),
+        Kind::Scatter if is_root => communicator.enqueue(stream, Operation::scatter_from(source, target)),
+        Kind::Scatter => communicator.enqueue(stream, Operation::scatter(target, ROOT)),
         Kind::SendReceive => {
-            let ((number, size), Rank { nccl, communicator, stream, .. }) = (place, rank);
-            return nccl.group(|group| {
+            let (number, size) = place;
+            nccl.group(|group| {
                 group.enqueue(communicator, stream, Operation::send(source, (number + 1) % size))?;
                 group.enqueue(communicator, stream, Operation::receive(target, (number + size - 1) % size))
-            });
+            })
         }
-    };
-    rank.communicator.enqueue(&rank.stream, operation)
+    }
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

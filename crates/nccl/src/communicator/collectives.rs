@@ -24,7 +24,7 @@ impl Communicator {
         target: &mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::all_reduce(source, target, reduction))
+        self.enqueue(stream, Operation::all_reduce(source, target, reduction))
     }
 
     /// Enqueues [`Operation::all_reduce_in_place`].
@@ -39,7 +39,7 @@ impl Communicator {
         memory: &mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::all_reduce_in_place(memory, reduction))
+        self.enqueue(stream, Operation::all_reduce_in_place(memory, reduction))
     }
 
     /// Enqueues [`Operation::broadcast`].
@@ -54,7 +54,7 @@ impl Communicator {
         memory: &mut impl AsDeviceSliceMut<Element = T>,
         root: usize,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::broadcast(memory, root))
+        self.enqueue(stream, Operation::broadcast(memory, root))
     }
 
     /// Enqueues [`Operation::all_gather`].
@@ -69,7 +69,7 @@ impl Communicator {
         source: &impl AsDeviceSlice<Element = T>,
         target: &mut impl AsDeviceSliceMut<Element = T>,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::all_gather(source, target))
+        self.enqueue(stream, Operation::all_gather(source, target))
     }
 
     /// Enqueues [`Operation::reduce_scatter`].
@@ -85,7 +85,7 @@ impl Communicator {
         target: &mut impl AsDeviceSliceMut<Element = T>,
         reduction: Reduction<T>,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::reduce_scatter(source, target, reduction))
+        self.enqueue(stream, Operation::reduce_scatter(source, target, reduction))
     }
 
     /// Enqueues [`Operation::send`].
@@ -100,7 +100,7 @@ impl Communicator {
         source: &impl AsDeviceSlice<Element = T>,
         peer: usize,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::send(source, peer))
+        self.enqueue(stream, Operation::send(source, peer))
     }
 
     /// Enqueues [`Operation::receive`].
@@ -115,6 +115,6 @@ impl Communicator {
         target: &mut impl AsDeviceSliceMut<Element = T>,
         peer: usize,
     ) -> Result<()> {
-        self.enqueue_one(stream, &mut Operation::receive(target, peer))
+        self.enqueue(stream, Operation::receive(target, peer))
     }
 }

@@ -350,7 +350,7 @@ impl Shared {
         guard.keep(self);
         self.set_captured();
         let known: Vec<_> = self.registrations.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
-        let used = known.iter().filter(|known| operation.ranges().any(|range| known.overlaps(range)));
+        let used = known.iter().filter(|known| operation.operands.ranges().any(|range| known.overlaps(range)));
         used.for_each(|registration| guard.keep(registration));
     }
 }

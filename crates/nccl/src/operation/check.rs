@@ -37,7 +37,7 @@ impl Operation<'_> {
     #[inline]
     fn numbers_of_parts(&self, Place { size, .. }: Place) -> (usize, usize) {
         let Parts { in_source, in_target, .. } = self.parts;
-        let is_single = self.source.is_none() || self.target.is_none();
+        let is_single = self.operands.source.is_none() || self.operands.target.is_none();
         let parts = |has_parts: bool| if has_parts { size } else { 1 };
         (parts(in_source || is_single && in_target), parts(in_target || is_single && in_source))
     }

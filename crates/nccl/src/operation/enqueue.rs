@@ -114,8 +114,8 @@ impl Operation<'_> {
     /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
     #[inline]
     fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
-        let source = self.source.as_ref().map(|source| source.as_pointer().as_raw());
-        let target = self.target.as_ref().map(|target| target.as_pointer().as_raw());
+        let source = self.operands.source.as_ref().map(|source| source.as_pointer().as_raw());
+        let target = self.operands.target.as_ref().map(|target| target.as_pointer().as_raw());
         let own = |has_parts: bool| if has_parts { (rank * count * self.width) as u64 } else { 0 };
         let Parts { in_source, in_target, may_be_in_place } = self.parts;
         let (source, target) = match (source, target) {
