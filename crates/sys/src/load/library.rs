@@ -62,10 +62,10 @@ macro_rules! toolkit_packages {
 ///
 /// `unsafe` stands for the precondition of the loader: the description is correct, and the table declares the signatures of the library's
 /// functions. The error type converts from boxes of `LoadError`, of [`CallError`](crate::load::CallError) with the status type and of
-/// [`MissingFunction`](crate::load::MissingFunction), so that it can be as short as two words. `version` is a function from the table to a `Result` with the
-/// [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds `versions_of: "NAME"`,
-/// and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of a function and the
-/// code to a `Result`.
+/// [`MissingFunction`](crate::load::MissingFunction), so that it can be as short as two words. `version` is a function from the table to a
+/// `Result` with the [`LibraryVersion`](crate::load::LibraryVersion). A library whose functions are numbered by its own releases adds
+/// `versions_of: "NAME"`, and one with other codes that are no errors, or with messages, adds `check: function` from the table, the name of
+/// a function and the code to a `Result`.
 ///
 /// ```
 /// # mod example {
