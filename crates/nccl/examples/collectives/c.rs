@@ -8,12 +8,16 @@ use curium_driver::{GraphExec, Stream};
 use curium_nccl::sys::{Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 use curium_nccl::{Communicator, Nccl};
 
-use crate::{Kind, Operands};
+use crate::Operands;
 
-/// A call with its arguments. The operands, the communicator and the stream outlive it.
+type Result = std::result::Result<(), Box<dyn Error>>;
+
+const ELEMENT: ncclDataType_t = ncclDataType_t::ncclFloat32;
+const SUM: ncclRedOp_t = ncclRedOp_t::ncclSum;
+
+/// The arguments of the calls. The operands, the communicator and the stream outlive it.
 pub(crate) struct Call {
     nccl: Nccl,
-    kind: Kind,
     source: *const c_void,
     target: *mut c_void,
     /// The numbers of elements of the source and of the target.
@@ -24,19 +28,84 @@ pub(crate) struct Call {
     stream: cudaStream_t,
 }
 
+/// The operations. Their memory has the lengths of the arguments, and the context of the communicator is current.
+impl Call {
+    pub(crate) fn all_reduce(&self) -> Result {
+        let Self { target, counts: (_, to), communicator, stream, .. } = *self;
+        self.checked("ncclAllReduce", |api| {
+            // SAFETY: the memory and the stream live until the stream is synchronized, and the communicator is live.
+            Some(unsafe { api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn reduce(&self) -> Result {
+        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclReduce", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn broadcast(&self) -> Result {
+        let Self { target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclBroadcast", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn all_gather(&self) -> Result {
+        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        self.checked("ncclAllGather", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclAllGather?(source, target, from, ELEMENT, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn reduce_scatter(&self) -> Result {
+        let Self { source, target, counts: (_, to), communicator, stream, .. } = *self;
+        self.checked("ncclReduceScatter", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn all_to_all(&self) -> Result {
+        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        self.checked("ncclAlltoAll", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclAlltoAll?(source, target, self.part(from), ELEMENT, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn gather(&self) -> Result {
+        let Self { source, target, counts: (from, _), root, communicator, stream, .. } = *self;
+        self.checked("ncclGather", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn scatter(&self) -> Result {
+        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclScatter", |api| {
+            // SAFETY: as above.
+            Some(unsafe { api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream) })
+        })
+    }
+}
+
 impl Call {
     pub(crate) fn new(
-        kind: Kind,
         communicator: &mut Communicator,
         stream: &Stream,
         operands: &Operands,
         root: usize,
-    ) -> Result<Self, Box<dyn Error>> {
+    ) -> std::result::Result<Self, Box<dyn Error>> {
         let Operands { source, target } = operands;
         let address = |raw| std::ptr::with_exposed_provenance_mut(raw as usize);
         Ok(Self {
             nccl: communicator.library().clone(),
-            kind,
             source: address(source.as_pointer().as_raw()),
             target: address(target.as_pointer().as_raw()),
             counts: (source.len(), target.len()),
@@ -47,73 +116,32 @@ impl Call {
         })
     }
 
-    /// Enqueues the operation.
-    #[inline(always)]
-    pub(crate) fn enqueue(&self) -> Result<(), Box<dyn Error>> {
-        // SAFETY: the operands have these lengths and live until the stream is synchronized, the communicator is live, and its context
-        // is current.
-        match unsafe { self.call(self.nccl.api()) } {
-            Some(ncclResult_t::ncclSuccess) => Ok(()),
-            Some(code) => Err(format!("{:?}: {code:?}", self.kind).into()),
-            None => Err(format!("this NCCL has no function for {:?}", self.kind).into()),
-        }
-    }
-
-    /// Calls the function. Returns `None` if the library lacks it.
-    ///
-    /// # Safety
-    ///
-    /// The operands, the communicator and the stream are live, and the context of the communicator is current.
-    #[inline(always)]
-    unsafe fn call(&self, api: &Api) -> Option<ncclResult_t> {
-        let Self { source, target, counts: (from, to), root, communicator, stream, .. } = *self;
-        let (element, sum) = (ncclDataType_t::ncclFloat32, ncclRedOp_t::ncclSum);
-        Some(match self.kind {
-            // SAFETY: as the caller guarantees.
-            Kind::AllReduce | Kind::Replay => unsafe {
-                api.ncclAllReduce?(target, target, to, element, sum, communicator, stream)
-            },
-            // SAFETY: as above.
-            Kind::Reduce => unsafe { api.ncclReduce?(source, target, to, element, sum, root, communicator, stream) },
-            // SAFETY: as above.
-            Kind::Broadcast => unsafe { api.ncclBroadcast?(target, target, to, element, root, communicator, stream) },
-            // SAFETY: as above.
-            Kind::AllGather => unsafe { api.ncclAllGather?(source, target, from, element, communicator, stream) },
-            // SAFETY: as above.
-            Kind::ReduceScatter => unsafe {
-                api.ncclReduceScatter?(source, target, to, element, sum, communicator, stream)
-            },
-            // SAFETY: as above.
-            Kind::AllToAll => unsafe {
-                api.ncclAlltoAll?(source, target, self.part(from), element, communicator, stream)
-            },
-            // SAFETY: as above.
-            Kind::Gather => unsafe { api.ncclGather?(source, target, from, element, root, communicator, stream) },
-            // SAFETY: as above.
-            Kind::Scatter => unsafe { api.ncclScatter?(source, target, to, element, root, communicator, stream) },
-            // SAFETY: as above.
-            Kind::SendReceive => return unsafe { self.send_and_receive(api) },
+    /// Sends to the next rank and receives from the previous one, in a group.
+    pub(crate) fn send_and_receive(&self) -> Result {
+        let Self { source, target, counts: (from, to), place: (rank, size), communicator, stream, .. } = *self;
+        let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+        self.checked("a group", |api| {
+            // SAFETY: the group ends below.
+            let started = unsafe { api.ncclGroupStart?() };
+            // SAFETY: the source has this length and lives until the stream is synchronized, and the communicator is live.
+            let sent = unsafe { api.ncclSend?(source, from, ELEMENT, next, communicator, stream) };
+            // SAFETY: as above, for the target.
+            let received = unsafe { api.ncclRecv?(target, to, ELEMENT, previous, communicator, stream) };
+            // SAFETY: the group was started above.
+            let ended = unsafe { api.ncclGroupEnd?() };
+            let all = [started, sent, received, ended];
+            Some(all.into_iter().find(|code| *code != ncclResult_t::ncclSuccess).unwrap_or(ncclResult_t::ncclSuccess))
         })
     }
 
-    /// Sends to the next rank and receives from the previous one, in a group.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Call::call`].
-    unsafe fn send_and_receive(&self, api: &Api) -> Option<ncclResult_t> {
-        let Self { source, target, counts: (from, to), place: (rank, size), communicator, stream, .. } = *self;
-        let (next, previous, element) = ((rank + 1) % size, (rank + size - 1) % size, ncclDataType_t::ncclFloat32);
-        // SAFETY: the group ends below.
-        let started = unsafe { api.ncclGroupStart?() };
-        // SAFETY: as the caller guarantees.
-        let sent = unsafe { api.ncclSend?(source, from, element, next, communicator, stream) };
-        // SAFETY: as above.
-        let received = unsafe { api.ncclRecv?(target, to, element, previous, communicator, stream) };
-        // SAFETY: the group was started above.
-        let ended = unsafe { api.ncclGroupEnd?() };
-        let all = [started, sent, received, ended];
-        Some(all.into_iter().find(|code| *code != ncclResult_t::ncclSuccess).unwrap_or(ncclResult_t::ncclSuccess))
+    /// Calls a function, which returns `None` if the library lacks it.
+    #[inline(always)]
+    fn checked(&self, function: &str, call: impl FnOnce(&Api) -> Option<ncclResult_t>) -> Result {
+        match call(self.nccl.api()) {
+            Some(ncclResult_t::ncclSuccess) => Ok(()),
+            Some(code) => Err(format!("{function}: {code:?}").into()),
+            None => Err(format!("this NCCL has no {function}").into()),
+        }
     }
 
     /// Returns the number of elements for each rank.
@@ -123,7 +151,7 @@ impl Call {
 }
 
 /// Launches a graph. Its memory is used on this stream only.
-pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result<(), Box<dyn Error>> {
+pub(crate) fn launch(graph: &GraphExec, stream: &Stream) -> Result {
     let launch = stream.driver().api().cuGraphLaunch.ok_or("the driver has no cuGraphLaunch")?;
     // SAFETY: the executable graph, the stream and the memory of its nodes are live, and used on this stream only.
     match unsafe { launch(graph.as_raw(), stream.as_raw()) } {

@@ -3,6 +3,8 @@
 //! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The arguments are the operations to measure, without
 //! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
 //!
+//! `--device sim` runs two ranks on simulated devices, a few times with each size: this checks that everything works.
+//!
 //! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group;
 //! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them.
 //!
@@ -15,13 +17,13 @@ mod c;
 
 use std::cell::RefCell;
 use std::error::Error;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Driver, Graph, Stream};
 use curium_memory::DeviceBuffer;
-use curium_nccl::{
-    Communicator, CommunicatorOptions, Exchange as _, Nccl, Operation, Reduction, Rendezvous, Result as NcclResult,
-};
+use curium_nccl::{Communicator, CommunicatorOptions, Nccl, Operation, Reduction, Rendezvous};
+use curium_sim::{Config, Simulator};
 
 /// The time for which operations run before the first measurement: clocks rise, and NCCL connects the ranks.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -66,6 +68,7 @@ const KINDS: [(Kind, &str); 10] = [
 
 /// What the arguments select.
 struct Selection {
+    is_simulated: bool,
     kinds: Vec<(Kind, &'static str)>,
     /// The power of two of the largest size.
     largest: u32,
@@ -91,25 +94,49 @@ struct Rank {
     stream: Stream,
     /// The memory with which the ranks meet.
     meeting: DeviceBuffer<u32>,
+    is_simulated: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let Selection { kinds, largest } = Selection::from_arguments()?;
+    let selection = Selection::from_arguments()?;
+    if selection.is_simulated {
+        return simulated(&selection);
+    }
     let mut rendezvous = Rendezvous::from_environment()?;
     let context = Driver::load()?.device(rendezvous.local_rank())?.primary_context()?;
+    let nccl = Nccl::load()?;
+    let communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
+    measure_all(communicator, &selection)
+}
+
+/// Measures on two simulated devices, with a thread for each.
+fn simulated(selection: &Selection) -> Result<(), Box<dyn Error>> {
+    let driver = Simulator::new(Config::new().with_devices(2))?.driver::<Driver>()?;
+    let contexts = [driver.device(0)?.primary_context()?, driver.device(1)?.primary_context()?];
+    let ranks = Communicator::all(&curium_sim_libraries::nccl(), &contexts)?;
+    let measure = |communicator| measure_all(communicator, selection).map_err(|error| error.to_string());
+    thread::scope(|scope| {
+        let threads: Vec<_> = ranks.into_iter().map(|rank| scope.spawn(move || measure(rank))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a rank panicked")?)
+    })?;
+    Ok(())
+}
+
+/// Measures the operations of one rank. Rank 0 prints them.
+fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), Box<dyn Error>> {
+    let (nccl, context) = (communicator.library().clone(), communicator.context().clone());
     // The C functions need a current context, and Curium's then switch none.
     context.set_current()?;
-    let (stream, nccl) = (context.stream()?, Nccl::load()?);
-    let communicator = Communicator::exchanged(&nccl, &context, &mut rendezvous, CommunicatorOptions::new())?;
-    let mut rank = Rank { meeting: DeviceBuffer::zeroed(&stream, 1)?, nccl, communicator, stream };
-    let is_first = rendezvous.rank() == 0;
+    let (stream, is_simulated) = (context.stream()?, selection.is_simulated);
+    let mut rank = Rank { meeting: DeviceBuffer::zeroed(&stream, 1)?, nccl, communicator, stream, is_simulated };
+    let is_first = rank.communicator.rank() == 0;
     if is_first {
         println!("{:?}, {} ranks, {}", rank.nccl, rank.communicator.size(), context.device().name()?);
         println!("operation           bytes |  host ns: Curium,     C, ratio          |  GB/s: Curium,       C, ratio");
     }
     rank.warm_up()?;
-    for (kind, name) in kinds {
-        let largest = if kind == Kind::Replay { largest.min(MAX_REPLAYED) } else { largest };
+    for &(kind, name) in &selection.kinds {
+        let largest = if kind == Kind::Replay { selection.largest.min(MAX_REPLAYED) } else { selection.largest };
         for power in (10..=largest).step_by(2) {
             let rounds = rank.measure(kind, 1 << power)?;
             if is_first {
@@ -123,8 +150,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 impl Selection {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut selected = Self { kinds: Vec::new(), largest: 32 };
-        for argument in std::env::args().skip(1) {
+        let mut selected = Self { is_simulated: false, kinds: Vec::new(), largest: 32 };
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
+            if argument == "--device" {
+                selected.is_simulated = match arguments.next().as_deref() {
+                    Some("gpu") => false,
+                    Some("sim") => true,
+                    _ => return Err("--device may be gpu or sim".into()),
+                };
+                continue;
+            }
             match (KINDS.iter().find(|(_, name)| *name == argument), argument.parse()) {
                 (Some(kind), _) => selected.kinds.push(*kind),
                 (None, Ok(power)) => selected.largest = power,
@@ -182,9 +218,45 @@ impl Rank {
             let curium = |rank: &mut Self| Ok(replay.borrow_mut().launch(&rank.stream)?);
             return self.in_turns(bytes * REPLAYED, curium, |rank| c::launch(&replay.borrow(), &rank.stream));
         }
-        let place = (self.communicator.rank(), self.communicator.size());
-        let call = c::Call::new(kind, &mut self.communicator, &self.stream, &operands, ROOT)?;
-        self.in_turns(bytes, |rank| Ok(enqueue(kind, rank, &mut operands, place)?), |_| call.enqueue())
+        let (number, size) = (self.communicator.rank(), self.communicator.size());
+        let is_root = number == ROOT;
+        let call = c::Call::new(&mut self.communicator, &self.stream, &operands, ROOT)?;
+        let Operands { source, target } = &mut operands;
+        // Each loop has one operation, as most programs have.
+        macro_rules! in_turns {
+            ($method:ident($($argument:expr),*), $c:ident) => {
+                self.in_turns(
+                    bytes,
+                    |rank| Ok(rank.communicator.$method(&rank.stream, $($argument),*)?),
+                    |_| call.$c(),
+                )
+            };
+        }
+        match kind {
+            Kind::AllReduce | Kind::Replay => in_turns!(all_reduce_in_place(target, Reduction::Sum), all_reduce),
+            Kind::Reduce if is_root => {
+                in_turns!(enqueue(Operation::reduce_into(source, target, Reduction::Sum)), reduce)
+            }
+            Kind::Reduce => in_turns!(enqueue(Operation::reduce(source, ROOT, Reduction::Sum)), reduce),
+            Kind::Broadcast if is_root => in_turns!(enqueue(Operation::broadcast_from(target)), broadcast),
+            Kind::Broadcast => in_turns!(broadcast(target, ROOT), broadcast),
+            Kind::AllGather => in_turns!(all_gather(source, target), all_gather),
+            Kind::ReduceScatter => in_turns!(reduce_scatter(source, target, Reduction::Sum), reduce_scatter),
+            Kind::AllToAll => in_turns!(enqueue(Operation::all_to_all(source, target)), all_to_all),
+            Kind::Gather if is_root => in_turns!(enqueue(Operation::gather_into(source, target)), gather),
+            Kind::Gather => in_turns!(enqueue(Operation::gather(source, ROOT)), gather),
+            Kind::Scatter if is_root => in_turns!(enqueue(Operation::scatter_from(source, target)), scatter),
+            Kind::Scatter => in_turns!(enqueue(Operation::scatter(target, ROOT)), scatter),
+            Kind::SendReceive => {
+                let exchange = |Self { nccl, communicator, stream, .. }: &mut Self| {
+                    Ok(nccl.group(|group| {
+                        group.enqueue(communicator, stream, Operation::send(source, (number + 1) % size))?;
+                        group.enqueue(communicator, stream, Operation::receive(target, (number + size - 1) % size))
+                    })?)
+                };
+                self.in_turns(bytes, exchange, |_| call.send_and_receive())
+            }
+        }
     }
 
     /// Measures calls that transfer this many bytes, in both forms.
@@ -196,7 +268,11 @@ impl Rank {
     ) -> Result<Vec<[Times; 2]>, Box<dyn Error>> {
         let calls = (1_usize << 31).checked_div(bytes).unwrap_or(1).clamp(5, 200);
         // Small operations are short and their times vary; large ones are long and steady.
-        let rounds = if bytes <= 1 << 22 { 161 } else { 21 };
+        let (calls, rounds) = match bytes {
+            _ if self.is_simulated => (2, 3),
+            0..=0x40_0000 => (calls, 161),
+            _ => (calls, 21),
+        };
         let mut measured = Vec::new();
         for round in 0..FIRST_ROUNDS + rounds {
             let times = if round % 2 == 0 {
@@ -239,34 +315,6 @@ impl Operands {
             _ => (count, count),
         };
         Ok(Self { source: DeviceBuffer::zeroed(stream, source)?, target: DeviceBuffer::zeroed(stream, target)? })
-    }
-}
-
-/// Enqueues an operation through Curium. Inlined, as is its twin in C.
-#[inline(always)]
-fn enqueue(kind: Kind, rank: &mut Rank, operands: &mut Operands, place: (usize, usize)) -> NcclResult<()> {
-    let (Operands { source, target }, Rank { nccl, communicator, stream, .. }) = (operands, rank);
-    let is_root = place.0 == ROOT;
-    match kind {
-        Kind::AllReduce | Kind::Replay => communicator.all_reduce_in_place(stream, target, Reduction::Sum),
-        Kind::Reduce if is_root => communicator.enqueue(stream, Operation::reduce_into(source, target, Reduction::Sum)),
-        Kind::Reduce => communicator.enqueue(stream, Operation::reduce(source, ROOT, Reduction::Sum)),
-        Kind::Broadcast if is_root => communicator.enqueue(stream, Operation::broadcast_from(target)),
-        Kind::Broadcast => communicator.broadcast(stream, target, ROOT),
-        Kind::AllGather => communicator.all_gather(stream, source, target),
-        Kind::ReduceScatter => communicator.reduce_scatter(stream, source, target, Reduction::Sum),
-        Kind::AllToAll => communicator.enqueue(stream, Operation::all_to_all(source, target)),
-        Kind::Gather if is_root => communicator.enqueue(stream, Operation::gather_into(source, target)),
-        Kind::Gather => communicator.enqueue(stream, Operation::gather(source, ROOT)),
-        Kind::Scatter if is_root => communicator.enqueue(stream, Operation::scatter_from(source, target)),
-        Kind::Scatter => communicator.enqueue(stream, Operation::scatter(target, ROOT)),
-        Kind::SendReceive => {
-            let (number, size) = place;
-            nccl.group(|group| {
-                group.enqueue(communicator, stream, Operation::send(source, (number + 1) % size))?;
-                group.enqueue(communicator, stream, Operation::receive(target, (number + size - 1) % size))
-            })
-        }
     }
 }
 
