@@ -58,7 +58,7 @@ impl fmt::Debug for ShapeError {
     }
 }
 
-// Each variant is a box, also that of the driver's error: the result of a call is then returned in registers.
+// Every variant is boxed, so that the result of a call is returned in registers.
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
 
 impl From<curium_driver::Error> for Error {

@@ -159,8 +159,8 @@ impl Communicator {
     /// - [`Error::Aborted`](crate::Error::Aborted) if the communicator was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it
     ///   was finalized.
     /// - [`Error::Timeout`](crate::Error::Timeout) if the other ranks did not connect in time.
-    // No function of its own around the call of the library: docs/performance.md, "Functions around a call". The compiler makes most
-    // checks of an operation that is created for the call.
+    // Inlined: docs/performance.md, "Functions around a call". Most checks of an operation that is created in the call are then made at
+    // compile time.
     #[inline(always)]
     pub fn enqueue(&mut self, stream: &Stream, mut operation: Operation<'_>) -> Result<()> {
         let name = operation.name();

@@ -50,7 +50,7 @@ pub enum Error {
     Driver(Box<curium_driver::Error>),
 }
 
-// Each variant is a box, also that of the driver's error: the result of a call is then returned in registers.
+// Every variant is boxed, so that the result of a call is returned in registers.
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is larger than a pointer");
 
 impl From<curium_driver::Error> for Error {
@@ -84,4 +84,21 @@ fn write_with_source(error: &impl std::error::Error, formatter: &mut fmt::Format
 /// Formats a time with two significant digits, such as `2.5 s`.
 fn seconds(time: Duration) -> impl fmt::Display {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn error_of_a_rendezvous_keeps_its_text_and_its_source() {
+        let source = io::Error::new(io::ErrorKind::AddrInUse, "in use");
+        let error = Error::from(RendezvousError::Listen { address: "10.0.0.1:80".into(), source });
+        let text = "rendezvous: rank 0 cannot listen on 10.0.0.1:80; set MASTER_PORT, or CURIUM_PORT, to a port that no program uses";
+        assert_eq!(error.to_string(), text);
+        assert_eq!(format!("{error:?}"), format!("{text}\n  because: in use"));
+        assert_eq!(std::error::Error::source(&error).map(ToString::to_string).as_deref(), Some("in use"));
+    }
 }

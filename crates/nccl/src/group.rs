@@ -41,7 +41,7 @@ pub struct Group<'a> {
     is_open: bool,
 }
 
-/// What an operation of an open group needs until the group has ended.
+/// The parts of an added operation that the end of its group needs.
 struct Added<'a> {
     name: &'static str,
     /// The number of elements.
@@ -89,11 +89,13 @@ impl Nccl {
     #[doc(alias = "ncclGroupEnd")]
     #[inline]
     pub fn group<'a, R>(&'a self, operations: impl FnOnce(&mut Group<'a>) -> Result<R>) -> Result<R> {
-        // Started in its place: a group is large, and is not moved.
-        let mut group = Group::new(self);
-        group.start()?;
-        let result = operations(&mut group);
-        let ended = group.end();
+        // The group releases the communicators before the caller's values are dropped. It is large, and is not moved.
+        let (result, ended) = {
+            let mut group = Group::new(self);
+            group.start()?;
+            let result = operations(&mut group);
+            (result, group.end())
+        };
         result.and_then(|value| ended.map(|()| value))
     }
 }
@@ -200,7 +202,10 @@ impl<'a> Group<'a> {
 
     #[cold]
     fn end_in_panic(&mut self) {
-        if let Err(error) = self.end() {
+        let ended = self.end();
+        // A subscriber of `tracing` may use the communicators.
+        self.release();
+        if let Err(error) = ended {
             tracing::error!(%error, "a group failed at the end of a panic");
         }
     }
@@ -212,13 +217,18 @@ impl<'a> Group<'a> {
         let settled = communicators.iter().map(|shared| shared.settle("Nccl::group")).fold(Ok(()), Result::and);
         let has_timed_out = matches!(settled, Err(Error::Timeout(_)));
         let result = self.finish(ended.and(settled));
-        self.operations.clear();
-        self.used.clear();
+        self.release();
         if has_timed_out {
             // No call uses them any more.
             communicators.iter().try_for_each(|shared| shared.abort())?;
         }
         result
+    }
+
+    /// Ends the accesses and the uses of the communicators.
+    fn release(&mut self) {
+        self.operations.clear();
+        self.used.clear();
     }
 
     /// Records the accesses of the operations.

@@ -13,7 +13,7 @@ fn collectives(arguments: &[&str]) -> Output {
 
 #[test]
 fn times_of_every_operation_and_size_are_printed() {
-    let output = collectives(&["--device", "sim", "12"]);
+    let output = collectives(&["--device", "sim"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let rows = text.lines().skip(2).map(|line| line.split(" |").next().unwrap_or_default());

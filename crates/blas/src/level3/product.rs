@@ -50,7 +50,7 @@ impl Blas {
     /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a complex factor is conjugated and cuBLAS would not
     /// transpose it.
     #[doc(alias = "cublasSgemm")]
-    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     pub fn gemm<T: Element, S: ScalarArgument<T>>(
         &mut self,

@@ -62,7 +62,7 @@ impl<'a> Operands<'a> {
 
     #[inline]
     fn empty() -> Self {
-        // A repeated constant would copy the bytes of each slot; this writes that it is empty.
+        // `[const { None }; N]` would copy every byte of each slot; this writes only the tags.
         Self { slots: ByRole(std::array::from_fn(|_| None)), set: Roles::default(), factors: Factors::UNIT }
     }
 

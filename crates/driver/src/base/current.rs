@@ -12,7 +12,7 @@ use crate::{Driver, Result};
 #[derive(Debug)]
 #[must_use = "the context is current until this value is dropped"]
 pub struct Entered<'a> {
-    /// The driver whose stack has this context on top; `None` if it was current before.
+    /// The driver with which the context is popped; `None` if it was already current.
     pushed: Option<&'a Driver>,
     /// The stack belongs to this thread.
     _thread: PhantomData<*mut ()>,

@@ -33,8 +33,8 @@ pub struct AccessGuard<'a> {
 enum Held {
     /// No lock: no graph leases the memory, and the stream belongs to no capture.
     Nothing,
-    /// As above. The driver call may wait for the stream, so accesses to leased memory are locked one by one.
-    NothingBlocking,
+    /// No lock, and the driver call may wait for the stream: accesses to leased memory are locked one by one.
+    Blocking,
     /// The operation is registered on its stream: its accesses to leased memory need no lock.
     Operation,
     /// Locks of a capture or of leased memory, in a box: a guard is moved often, and rarely has any.
@@ -44,7 +44,7 @@ enum Held {
 #[derive(Debug, Default)]
 struct Locks {
     capture: Option<Arc<Scope>>,
-    /// As for [`Held::NothingBlocking`].
+    /// As for [`Held::Blocking`].
     is_blocking: bool,
     /// As for [`Held::Operation`], for accesses that are not in `leases`.
     is_operation: bool,
@@ -91,7 +91,7 @@ impl<'a> AccessGuard<'a> {
         let mut guard = Self::new(stream)?;
         match &mut *guard.held {
             Held::Locks(locks) => locks.is_blocking = true,
-            held => *held = Held::NothingBlocking,
+            held => *held = Held::Blocking,
         }
         Ok(guard)
     }
@@ -178,7 +178,7 @@ impl<'a> AccessGuard<'a> {
                 }
                 has_begun
             }
-            Held::NothingBlocking => false,
+            Held::Blocking => false,
             Held::Operation => true,
             Held::Locks(_) => self.begin_operation_beside_locks(),
         }
@@ -205,7 +205,7 @@ impl<'a> AccessGuard<'a> {
     #[inline]
     pub(super) fn is_operation(&self) -> bool {
         match &*self.held {
-            Held::Nothing | Held::NothingBlocking => false,
+            Held::Nothing | Held::Blocking => false,
             Held::Operation => true,
             Held::Locks(locks) => locks.is_operation,
         }
@@ -252,7 +252,7 @@ impl<'a> AccessGuard<'a> {
     /// Returns the locks, creating an empty set if there are none.
     fn locks(&mut self) -> &mut Locks {
         if !matches!(*self.held, Held::Locks(_)) {
-            let is_blocking = matches!(*self.held, Held::NothingBlocking);
+            let is_blocking = matches!(*self.held, Held::Blocking);
             let locks = Locks { is_blocking, is_operation: self.is_operation(), ..Locks::default() };
             *self.held = Held::Locks(Box::new(locks));
         }
@@ -264,7 +264,7 @@ impl<'a> AccessGuard<'a> {
     #[inline(never)]
     fn release(&mut self) {
         match std::mem::replace(&mut *self.held, Held::Nothing) {
-            Held::Nothing | Held::NothingBlocking => {}
+            Held::Nothing | Held::Blocking => {}
             Held::Operation => self.end_operation(),
             Held::Locks(locks) => self.unlock(&locks),
         }
@@ -291,7 +291,7 @@ impl<'a> AccessGuard<'a> {
 impl Drop for AccessGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !matches!(*self.held, Held::Nothing) {
+        if !matches!(*self.held, Held::Nothing | Held::Blocking) {
             self.release();
         }
     }

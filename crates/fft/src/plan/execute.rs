@@ -182,7 +182,7 @@ impl<I, O> Plan<I, O> {
     }
 
     /// Enqueues a transform between the waits for its memory and the records of its accesses. Without an output it is in place.
-    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     fn enqueue(
         &mut self,

@@ -28,73 +28,6 @@ pub(crate) struct Call {
     stream: cudaStream_t,
 }
 
-/// The operations. Their memory has the lengths of the arguments, and the context of the communicator is current.
-impl Call {
-    pub(crate) fn all_reduce(&self) -> Result {
-        let Self { target, counts: (_, to), communicator, stream, .. } = *self;
-        self.checked("ncclAllReduce", |api| {
-            // SAFETY: the memory and the stream live until the stream is synchronized, and the communicator is live.
-            Some(unsafe { api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn reduce(&self) -> Result {
-        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
-        self.checked("ncclReduce", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn broadcast(&self) -> Result {
-        let Self { target, counts: (_, to), root, communicator, stream, .. } = *self;
-        self.checked("ncclBroadcast", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn all_gather(&self) -> Result {
-        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
-        self.checked("ncclAllGather", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclAllGather?(source, target, from, ELEMENT, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn reduce_scatter(&self) -> Result {
-        let Self { source, target, counts: (_, to), communicator, stream, .. } = *self;
-        self.checked("ncclReduceScatter", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn all_to_all(&self) -> Result {
-        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
-        self.checked("ncclAlltoAll", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclAlltoAll?(source, target, self.part(from), ELEMENT, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn gather(&self) -> Result {
-        let Self { source, target, counts: (from, _), root, communicator, stream, .. } = *self;
-        self.checked("ncclGather", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream) })
-        })
-    }
-
-    pub(crate) fn scatter(&self) -> Result {
-        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
-        self.checked("ncclScatter", |api| {
-            // SAFETY: as above.
-            Some(unsafe { api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream) })
-        })
-    }
-}
-
 impl Call {
     pub(crate) fn new(
         communicator: &mut Communicator,
@@ -115,21 +48,91 @@ impl Call {
             stream: stream.as_raw().cast(),
         })
     }
+}
 
+/// The operations. `Call::new` has set the lengths of the memory. The memory and the stream live until the stream is synchronized, the
+/// communicator is live, and its context is current.
+impl Call {
+    pub(crate) fn all_reduce(&self) -> Result {
+        let Self { target, counts: (_, to), communicator, stream, .. } = *self;
+        self.checked("ncclAllReduce", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclAllReduce?(target, target, to, ELEMENT, SUM, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn reduce(&self) -> Result {
+        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclReduce", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclReduce?(source, target, to, ELEMENT, SUM, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn broadcast(&self) -> Result {
+        let Self { target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclBroadcast", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclBroadcast?(target, target, to, ELEMENT, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn all_gather(&self) -> Result {
+        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        self.checked("ncclAllGather", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclAllGather?(source, target, from, ELEMENT, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn reduce_scatter(&self) -> Result {
+        let Self { source, target, counts: (_, to), communicator, stream, .. } = *self;
+        self.checked("ncclReduceScatter", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclReduceScatter?(source, target, to, ELEMENT, SUM, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn all_to_all(&self) -> Result {
+        let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
+        self.checked("ncclAlltoAll", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclAlltoAll?(source, target, self.part(from), ELEMENT, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn gather(&self) -> Result {
+        let Self { source, target, counts: (from, _), root, communicator, stream, .. } = *self;
+        self.checked("ncclGather", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclGather?(source, target, from, ELEMENT, root, communicator, stream) })
+        })
+    }
+
+    pub(crate) fn scatter(&self) -> Result {
+        let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
+        self.checked("ncclScatter", |api| {
+            // SAFETY: as for every operation, above.
+            Some(unsafe { api.ncclScatter?(source, target, to, ELEMENT, root, communicator, stream) })
+        })
+    }
+}
+
+impl Call {
     /// Sends to the next rank and receives from the previous one, in a group.
     pub(crate) fn send_and_receive(&self) -> Result {
         let Self { source, target, counts: (from, to), place: (rank, size), communicator, stream, .. } = *self;
         let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
-        self.checked("a group", |api| {
+        self.checked("function for groups", |api| {
+            let (start, send, receive, end) = (api.ncclGroupStart?, api.ncclSend?, api.ncclRecv?, api.ncclGroupEnd?);
             // SAFETY: the group ends below.
-            let started = unsafe { api.ncclGroupStart?() };
-            // SAFETY: the source has this length and lives until the stream is synchronized, and the communicator is live.
-            let sent = unsafe { api.ncclSend?(source, from, ELEMENT, next, communicator, stream) };
-            // SAFETY: as above, for the target.
-            let received = unsafe { api.ncclRecv?(target, to, ELEMENT, previous, communicator, stream) };
+            let started = unsafe { start() };
+            // SAFETY: as for every operation, above.
+            let sent = unsafe { send(source, from, ELEMENT, next, communicator, stream) };
+            // SAFETY: as for every operation, above.
+            let received = unsafe { receive(target, to, ELEMENT, previous, communicator, stream) };
             // SAFETY: the group was started above.
-            let ended = unsafe { api.ncclGroupEnd?() };
-            let all = [started, sent, received, ended];
+            let all = [started, sent, received, unsafe { end() }];
             Some(all.into_iter().find(|code| *code != ncclResult_t::ncclSuccess).unwrap_or(ncclResult_t::ncclSuccess))
         })
     }

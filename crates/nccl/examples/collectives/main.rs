@@ -3,7 +3,8 @@
 //! One process per GPU: `curium run --ranks 2 -- target/release/examples/collectives`. The arguments are the operations to measure, without
 //! which all are, and the largest size, as the power of two of the number of bytes; the default is 32, for 4 GiB.
 //!
-//! `--device sim` runs two ranks on simulated devices, a few times with each size: this checks that everything works.
+//! `--device sim` runs two ranks on simulated devices, without a launcher, a few times with each size up to 4 KiB: this checks that every
+//! operation can be called.
 //!
 //! A size is that of the larger operand of a rank. `send_receive` sends to the next rank and receives from the previous one, in a group;
 //! `replay` launches a graph of 10 all-reduces, and its rate is that of all of them.
@@ -66,7 +67,7 @@ const KINDS: [(Kind, &str); 10] = [
     (Kind::Replay, "replay"),
 ];
 
-/// What the arguments select.
+/// The selection of the arguments.
 struct Selection {
     is_simulated: bool,
     kinds: Vec<(Kind, &'static str)>,
@@ -150,7 +151,7 @@ fn measure_all(communicator: Communicator, selection: &Selection) -> Result<(), 
 
 impl Selection {
     fn from_arguments() -> Result<Self, Box<dyn Error>> {
-        let mut selected = Self { is_simulated: false, kinds: Vec::new(), largest: 32 };
+        let (mut selected, mut largest) = (Self { is_simulated: false, kinds: Vec::new(), largest: 0 }, None);
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             if argument == "--device" {
@@ -163,7 +164,7 @@ impl Selection {
             }
             match (KINDS.iter().find(|(_, name)| *name == argument), argument.parse()) {
                 (Some(kind), _) => selected.kinds.push(*kind),
-                (None, Ok(power)) => selected.largest = power,
+                (None, Ok(power)) => largest = Some(power),
                 (None, Err(_)) => {
                     let names: Vec<_> = KINDS.iter().map(|(_, name)| *name).collect();
                     let expected = format!("expected a number or one of {}", names.join(", "));
@@ -174,6 +175,7 @@ impl Selection {
         if selected.kinds.is_empty() {
             selected.kinds = KINDS.to_vec();
         }
+        selected.largest = largest.unwrap_or(if selected.is_simulated { 12 } else { 32 });
         Ok(selected)
     }
 }
@@ -222,7 +224,7 @@ impl Rank {
         let is_root = number == ROOT;
         let call = c::Call::new(&mut self.communicator, &self.stream, &operands, ROOT)?;
         let Operands { source, target } = &mut operands;
-        // Each loop has one operation, as most programs have.
+        // A dispatch within the loop would spread its code.
         macro_rules! in_turns {
             ($method:ident($($argument:expr),*), $c:ident) => {
                 self.in_turns(
@@ -233,7 +235,8 @@ impl Rank {
             };
         }
         match kind {
-            Kind::AllReduce | Kind::Replay => in_turns!(all_reduce_in_place(target, Reduction::Sum), all_reduce),
+            Kind::Replay => unreachable!("it was measured above"),
+            Kind::AllReduce => in_turns!(all_reduce_in_place(target, Reduction::Sum), all_reduce),
             Kind::Reduce if is_root => {
                 in_turns!(enqueue(Operation::reduce_into(source, target, Reduction::Sum)), reduce)
             }

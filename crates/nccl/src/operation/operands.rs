@@ -6,7 +6,7 @@ use curium_memory::{DeviceSlice, DeviceSliceMut};
 
 use crate::error::Result;
 
-/// The memory that an operation accesses. In place, only one of both is there.
+/// The memory that an operation accesses. In place, one of the two is `None`.
 pub(crate) struct Operands<'a> {
     pub(super) source: Option<DeviceSlice<'a, u8>>,
     pub(super) target: Option<DeviceSliceMut<'a, u8>>,

@@ -151,7 +151,7 @@ impl<A: Algorithm, P: Place<A>> Generator<A, P> {
     }
 
     /// Calls a function that fills memory.
-    // No function of its own around the call of the library: docs/performance.md, "Functions around a call".
+    // Inlined: docs/performance.md, "Functions around a call".
     #[inline(always)]
     fn fill<O: Output<P> + ?Sized>(
         &mut self,

@@ -1,9 +1,14 @@
 //! Groups: ranks of one thread, exchanges, and the end of a group by an error or a panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::Duration;
 
 use curium_memory::DeviceBuffer;
-use curium_nccl::{Communicator, Error, Operation, Reduction};
+use curium_nccl::sys::ncclResult_t;
+use curium_nccl::{AbortHandle, Communicator, Error, Nccl, Operation, Reduction};
+use curium_tests::copy_of;
 
 use super::{Rank, context, nccl, on_devices, on_ranks};
 
@@ -128,5 +133,48 @@ fn operations_outside_the_group_are_refused_within_it() {
         });
         let message = inner.expect_err("the operation would not start").to_string();
         assert_eq!(message, "all_reduce: called within a group; use the group's own method, or end it first");
+    });
+}
+
+/// A value whose drop waits until another thread has aborted a communicator, and sends whether it has.
+struct AbortsElsewhere(AbortHandle, Sender<bool>);
+
+impl Drop for AbortsElsewhere {
+    fn drop(&mut self) {
+        let (handle, (sender, receiver)) = (self.0.clone(), mpsc::channel());
+        thread::spawn(move || sender.send(handle.abort().is_ok()));
+        let has_aborted = receiver.recv_timeout(Duration::from_secs(5)).unwrap_or(false);
+        self.1.send(has_aborted).expect("the test waits for it");
+    }
+}
+
+unsafe extern "C" fn ends_with_an_error() -> ncclResult_t {
+    // SAFETY: the caller's thread is in a group.
+    curium_sim_libraries::nccl().api().ncclGroupEnd.map(|end| unsafe { end() });
+    ncclResult_t::ncclInternalError
+}
+
+#[test]
+fn value_of_the_closure_is_dropped_after_the_communicators_were_released() {
+    if curium_tests::uses_cuda() {
+        return;
+    }
+    let mut api = copy_of(curium_sim_libraries::nccl().api());
+    api.ncclGroupEnd = Some(ends_with_an_error);
+    // SAFETY: the functions are those of the simulated library; the end of a group may fail.
+    let library = unsafe { Nccl::from_api(api) }.expect("it is simulated");
+    on_devices(1, |driver, _| {
+        let context = context(driver.driver(), 0);
+        let mut ranks = Communicator::all(&library, std::slice::from_ref(&context)).expect("the rank can be created");
+        let stream = context.stream().expect("there is a stream");
+        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 8).expect("memory suffices");
+        let (sender, receiver) = mpsc::channel();
+        let grouped = library.group(|group| {
+            let operation = Operation::all_reduce_in_place(&mut memory, Reduction::Sum);
+            group.enqueue(&mut ranks[0], &stream, operation)?;
+            Ok(AbortsElsewhere(ranks[0].abort_handle(), sender))
+        });
+        assert!(matches!(grouped, Err(Error::Call(_))), "the end has failed");
+        assert!(receiver.recv().expect("the value was dropped"), "the abort waited for the group");
     });
 }
