@@ -56,8 +56,8 @@ enum Kind {
     Receive,
 }
 
-/// The properties of a kind that checks and addresses depend on. They are stored, for speed: the compiler merges tests of a kind that is not
-/// constant into tables of jumps, which the processor mispredicts after a call of NCCL.
+/// The properties of a kind that checks and addresses depend on. They are stored, for speed: the compiler merges tests of a kind that is
+/// not constant into tables of jumps, which the processor mispredicts after a call of NCCL.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     /// `true` if the source has elements for each rank.
