@@ -24,6 +24,7 @@ impl Blas {
     ///
     /// [`Error::Shape`](crate::Error::Shape) if the lengths differ.
     #[doc(alias = "cublasSaxpy")]
+    // As for `Blas::gemm`.
     #[inline(always)]
     pub fn axpy<T: Element>(
         &mut self,

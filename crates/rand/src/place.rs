@@ -33,6 +33,7 @@ impl<M: AsDeviceSliceMut> sealed::Write<Device, M::Element> for M {
         self.as_device_slice().len()
     }
 
+    // As for `Generator::fill`.
     #[inline(always)]
     fn write<K: Send + Sync + 'static>(
         &mut self,

@@ -70,6 +70,7 @@ impl Blas {
     /// [`Error::Shape`](crate::Error::Shape) if the shapes do not agree, or if a leading dimension of a matrix of `i8` is not a multiple of
     /// 4, as cuBLAS requires.
     #[doc(alias = "cublasGemmEx")]
+    // As for `Blas::gemm`.
     #[inline(always)]
     pub fn gemm_mixed<T: Mixed<C>, C: Pod, S: ScalarArgument<T::Scale>>(
         &mut self,
