@@ -34,9 +34,10 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The allowed dependencies: each package with the packages that it may use directly.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("curium-sys", &[]),
-    ("curium-sim", &["curium-sys"]),
+    ("curium-ptx", &[]),
+    ("curium-sim", &["curium-ptx", "curium-sys"]),
     ("curium-cudart", &["curium-sys"]),
     ("curium-derive", &[]),
     ("curium-driver", &["curium-sys"]),

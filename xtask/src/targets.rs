@@ -60,6 +60,7 @@ const PACKAGES: &[&str] = &[
     "curium-rand",
     "curium-fft",
     "curium-nccl",
+    "curium-ptx",
     "curium-sim",
     "curium-sim-libraries",
     "curium",
@@ -67,7 +68,7 @@ const PACKAGES: &[&str] = &[
     "curium-tests",
 ];
 
-const SIMULATOR: &[&str] = &["curium_sim", "driver", "grammar", "instructions"];
+const SIMULATOR: &[&str] = &["curium_ptx", "curium_sim", "driver", "grammar", "instructions"];
 
 /// The tests that run the program.
 const PROGRAM: &[&str] = &["bench", "cache", "completions", "demo", "doctor", "json", "man", "mem", "run", "trace"];

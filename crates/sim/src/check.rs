@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use curium_sys::FromProvider;
 
 use crate::config::Config;
-use crate::exec::Severity;
 use crate::simulator::Simulator;
 use crate::summary::Summary;
+use curium_ptx::exec::Severity;
 
 /// The time for which objects may outlive the closure before they count as leaked: another thread may be about to drop the last handle.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::{exec, ptx};
+use curium_ptx::{exec, syntax};
 
 /// Checks that the simulator loads a PTX module: that it is valid, and that every instruction is supported.
 ///
@@ -24,7 +24,7 @@ use crate::{exec, ptx};
 ///
 /// Returns the first error of the text, or the first instruction that is not supported.
 pub fn check_ptx(text: &str) -> Result<(), PtxError> {
-    let module = ptx::parse(text).map_err(|error| PtxError { text: error.to_string(), line: error.line() })?;
+    let module = syntax::parse(text).map_err(|error| PtxError { text: error.to_string(), line: error.line() })?;
     match exec::lower(&module) {
         Ok(_) => Ok(()),
         Err(error) => Err(PtxError { text: error.to_string(), line: error.line }),

@@ -74,11 +74,11 @@ pub(crate) use self::texture::{Surface, Texture};
 use crate::Error;
 use crate::argument::Pointer;
 use crate::config::Config;
-use crate::exec;
 use crate::fault::{Fault, PendingFaults};
 use crate::live::LiveHandles;
 use crate::memory::Memory;
 use crate::summary::Summary;
+use curium_ptx::exec;
 
 /// The result of a C function: `Err` holds every code but success.
 pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;

@@ -22,9 +22,9 @@ pub(crate) use self::marks::Marks;
 use self::order::Order;
 use self::watch::Watch;
 pub(crate) use self::watch::{LaunchWatch, Marked};
-pub(crate) use crate::exec::AccessKind;
-use crate::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 use crate::schedule::{Place, Ticket};
+pub(crate) use curium_ptx::exec::AccessKind;
+use curium_ptx::exec::{Access, Conflict, Report, ReportKind, StreamRace};
 
 /// The state of the race checker.
 #[derive(Debug, Default)]
@@ -135,27 +135,10 @@ impl Races {
     pub(crate) fn describe(&self, conflict: Conflict) -> Option<StreamRace> {
         let order = self.order();
         let (own, other) = (order.party(conflict.own)?, order.party(conflict.other)?);
-        Some(StreamRace {
-            name: Box::from(&*own.name),
-            stream: own.place.stream,
-            other: Box::from(&*other.name),
-            other_stream: other.place.stream,
-            other_wrote: conflict.other_wrote,
-            conflict,
-        })
-    }
-}
-
-#[cfg(test)]
-impl Races {
-    /// Returns a launch that is ordered after all earlier ones here, with the ticket of this number.
-    pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
-        let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
-        let ticket = Ticket::from_number(number);
-        self.submit(ticket, place, &[Ticket::from_number(number - 1)]);
-        let party = self.order().enroll(ticket, "launch").expect("there are numbers left");
-        self.complete(ticket);
-        Accessor { races: Arc::clone(self), ticket, party }
+        let mut race = StreamRace::of(conflict);
+        (race.name, race.stream) = (Box::from(&*own.name), own.place.stream);
+        (race.other, race.other_stream) = (Box::from(&*other.name), other.place.stream);
+        Some(race)
     }
 }
 

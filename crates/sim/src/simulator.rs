@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use curium_ptx::exec::Report;
 use curium_sys::{Api, ApiProvider, FromProvider, Function};
 use thiserror::Error;
 
@@ -13,7 +14,7 @@ use crate::driver::Driver;
 use crate::fault::Fault;
 use crate::live::{LiveHandles, LiveObject};
 use crate::summary::Summary;
-use crate::{entry, exec, slot};
+use crate::{entry, slot};
 
 /// A CUDA driver on the CPU.
 ///
@@ -156,7 +157,7 @@ impl Simulator {
 
     /// Returns the reports about kernels, copies and graphs, oldest first. At most a thousand are kept.
     #[must_use]
-    pub fn reports(&self) -> Vec<exec::Report> {
+    pub fn reports(&self) -> Vec<Report> {
         self.inner().reports()
     }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use curium_sys::{CUresult, Function};
 
 use crate::driver::name_of;
-use crate::exec::Report;
 use crate::live::{LiveHandles, LiveObject};
+use curium_ptx::exec::Report;
 
 /// The maximum number of live objects in the text.
 const MOST_OBJECTS: usize = 1000;

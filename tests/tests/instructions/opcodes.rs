@@ -20,7 +20,7 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// Returns the opcodes that the simulator supports, from the list in its source.
 fn opcodes() -> BTreeSet<String> {
-    let source = read("crates/sim/src/ptx/opcode.rs");
+    let source = read("crates/ptx/src/syntax/opcode.rs");
     let (_, list) = source.split_once("$callback! {\n").expect("the table begins");
     let (list, _) = list.split_once("\n        }\n").expect("the table ends");
     let rows = list.split(';').map(str::trim).filter(|row| !row.is_empty());
@@ -34,7 +34,7 @@ fn table() -> BTreeMap<&'static str, Vec<&'static str>> {
 
 /// Returns the source file of a test.
 fn file(path: &str) -> PathBuf {
-    let folder = if path.contains('/') { "tests/tests" } else { "crates/sim/src/exec/tests" };
+    let folder = if path.contains('/') { "tests/tests" } else { "crates/ptx/src/exec/tests" };
     Path::new(folder).join(path).with_extension("rs")
 }
 

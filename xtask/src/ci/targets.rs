@@ -30,6 +30,7 @@ const LIBRARIES: &[&str] = &[
     "curium-fft",
     "curium-nccl",
     "curium-derive",
+    "curium-ptx",
     "curium-sim",
     "curium-sim-libraries",
     "curium",

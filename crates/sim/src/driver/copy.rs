@@ -11,10 +11,10 @@ use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st
 pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result, State};
-use crate::exec::Access;
 use crate::memory::{CopyOperand, HostPtr};
 use crate::race::{self, Before};
 use crate::schedule::Work;
+use curium_ptx::exec::Access;
 
 /// The size in bytes up to which an asynchronous copy reads pageable memory when it is enqueued; larger copies are synchronous.
 const STAGED_BYTES: usize = 64 << 10;

@@ -11,8 +11,8 @@ use crate::argument::Pointer;
 use crate::driver::image::Code;
 use crate::driver::retired::SetLaunch;
 use crate::driver::{Driver, Module, Result, State, kernel};
-use crate::exec;
 use crate::handle::{Id, Kind, Object};
+use curium_ptx::exec;
 
 /// A kernel of a module.
 pub(crate) struct Function {

@@ -13,8 +13,8 @@ use curium_sys::{CUdevice_attribute, CUresult, CudaVersion};
 pub(crate) use self::jit::JitOptions;
 use crate::argument::ConstPointer;
 use crate::driver::{Driver, Result};
-use crate::exec::{self, Checking, Kernel, Program};
-use crate::ptx::{self, ErrorKind, Module, TargetVariant, Version};
+use curium_ptx::exec::{self, Checking, Kernel, Program};
+use curium_ptx::syntax::{self, ErrorKind, Module, TargetVariant, Version};
 
 /// The code of a module or library.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Driver {
         if !text.contains(".version") {
             return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary"));
         }
-        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+        let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
         let checking = Checking::nothing()
@@ -105,7 +105,7 @@ impl Driver {
 
     /// Checks that a text to be linked later is PTX for this device.
     pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<Module, Refusal> {
-        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+        let module = syntax::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
         Ok(module)
@@ -143,7 +143,7 @@ impl Refusal {
         Self::new(code, &format!("ptx input, line {line}; error   : {message}"))
     }
 
-    fn from_ptx(error: &ptx::Error) -> Self {
+    fn from_ptx(error: &syntax::Error) -> Self {
         let code = match error.kind() {
             ErrorKind::UnsupportedVersion => CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
             _ => CUresult::CUDA_ERROR_INVALID_PTX,
@@ -189,7 +189,7 @@ fn newest_ptx(driver: CudaVersion) -> Version {
         (12, 6) => (8, 5),
         (12, minor) => (8, minor.min(9) - 1),
         (13, minor) => (9, minor),
-        _ => return ptx::MAX_VERSION,
+        _ => return syntax::MAX_VERSION,
     };
-    Version { major, minor }.min(ptx::MAX_VERSION)
+    Version { major, minor }.min(syntax::MAX_VERSION)
 }

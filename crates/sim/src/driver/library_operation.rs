@@ -7,9 +7,9 @@ use curium_sys::{CUresult, CUstream_st, Function};
 use crate::argument::Pointer;
 use crate::driver::graph::{Content, Touched};
 use crate::driver::{Driver, Result};
-use crate::exec::{Access, Report, ReportKind};
 use crate::library_operation::{LibraryOperation, Operand, Run};
 use crate::schedule::Work;
+use curium_ptx::exec::{Access, Report, ReportKind};
 
 impl Driver {
     /// Returns `true` if the handle belongs to a stream of this driver. A default stream belongs to the driver whose context is current.

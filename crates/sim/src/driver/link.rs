@@ -15,7 +15,7 @@ use crate::driver::image::{JitOptions, Refusal, linked};
 use crate::driver::module::read_image;
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
-use crate::ptx::Module;
+use curium_ptx::syntax::Module;
 
 /// A link with its inputs.
 pub(crate) struct Link {

@@ -8,9 +8,9 @@ use curium_sys::{CUdeviceptr, CUfunction, CUjit_option, CUmod_st, CUmodule, CUmo
 use crate::argument::{Argument, ConstPointer, Pointer};
 use crate::driver::image::{Code, JitOptions};
 use crate::driver::{Context, Driver, Function, Library, Result, State};
-use crate::exec::Global;
 use crate::handle::{Fate, Id, Kind, Object};
 use crate::memory::{CopyOperand, Owner, Purpose};
+use curium_ptx::exec::Global;
 
 /// Code that is loaded in a context, with its variables.
 pub(crate) struct Module {

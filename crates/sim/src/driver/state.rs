@@ -11,12 +11,12 @@ use crate::driver::{
     Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link,
     Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
-use crate::exec::{Report, Tiles};
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
 use crate::race::Races;
 use crate::schedule::{Schedule, Ticket};
+use curium_ptx::exec::{Report, Tiles};
 
 /// The objects of a driver and their queued work.
 pub(crate) struct State {

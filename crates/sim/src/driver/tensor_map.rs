@@ -9,7 +9,7 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::exec::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
+use curium_ptx::exec::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
 /// The tensor of a map, checked.
 struct Tensor {

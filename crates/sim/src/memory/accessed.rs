@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{CopyOperand, Memory};
-use crate::exec::AccessKind;
 use crate::race::{self, Marked, Marks, Party};
+use curium_ptx::exec::AccessKind;
 
 impl Memory {
     /// Returns the allocation that contains an address, and its recorded accesses if races are checked.

@@ -4,11 +4,11 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::driver::Context;
-use crate::exec::Written;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
 use crate::origin::Origin;
 use crate::race::Marks;
+use curium_ptx::exec::Written;
 
 /// Allocated memory and its location.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Allocation, Memory, Records};
-use crate::exec::{Area, NearbyAllocation};
+use curium_ptx::exec::{Area, NearbyAllocation};
 
 /// The number of recorded freed allocations.
 const REMEMBERED: usize = 4096;

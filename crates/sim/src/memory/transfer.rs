@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use curium_sys::CUresult;
 
 use crate::driver;
-use crate::exec::{Access, AccessKind, ReportKind};
 use crate::library_operation::Run;
 use crate::memory::{Allocation, HostPtr, Memory, Purpose, READ};
+use curium_ptx::exec::{Access, AccessKind, ReportKind};
 
 /// An operand of a copy.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Allocation, Memory, Purpose, READ, Records, WRITE};
-use crate::exec::{self, Segment, Written};
 use crate::race::{Accessor, LaunchWatch};
+use curium_ptx::exec::{self, Segment, Written};
 
 /// The memory of a driver that the kernels of one device can access.
 pub(crate) struct View<'a> {

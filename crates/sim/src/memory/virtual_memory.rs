@@ -7,11 +7,11 @@ use std::sync::Arc;
 use curium_sys::CUresult;
 
 use crate::driver::Result;
-use crate::exec::Written;
 use crate::handle::{Id, Kind, Object, Table};
 use crate::live::LiveObject;
 use crate::memory::{Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation};
 use crate::origin::Origin;
+use curium_ptx::exec::Written;
 
 /// The granularity of sizes and addresses.
 pub(crate) const GRANULARITY: u64 = 2 << 20;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Allocation, CopyOperand, Memory, Purpose, Records};
-use crate::exec::Written;
+use curium_ptx::exec::Written;
 
 impl Memory {
     /// Marks consecutive bytes as written, in all of their allocations.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::exec::AccessKind;
+use curium_ptx::exec::AccessKind;
 
 /// The number of an accessor: a launch, a copy or a fill. 0 is none.
 pub(crate) type Party = u32;

@@ -145,8 +145,8 @@ impl Order {
 mod tests {
     use super::super::mark::WHOLE;
     use super::*;
-    use crate::exec::AccessKind;
     use crate::handle::Id;
+    use curium_ptx::exec::AccessKind;
 
     const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::mark::Mark;
 use super::{Accessor, Marks};
-use crate::exec::{AccessKind, Conflict, Watcher};
+use curium_ptx::exec::{AccessKind, Conflict, Watcher};
 
 /// The number of cached steps. Most accesses of a kernel change equal marks in the same way.
 const STEPS: usize = 64;

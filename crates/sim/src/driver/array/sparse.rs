@@ -12,9 +12,9 @@ use super::{Array, Shape};
 use crate::argument::{Pointer, elements};
 use crate::driver::virtual_memory::physical;
 use crate::driver::{Driver, Result, State};
-use crate::exec::Tiles;
 use crate::handle::Id;
 use crate::schedule::Work;
+use curium_ptx::exec::Tiles;
 
 /// The bytes of a tile.
 const TILE: u64 = 64 << 10;

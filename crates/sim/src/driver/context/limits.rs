@@ -4,7 +4,7 @@ use curium_sys::{CUdevice_attribute, CUlimit, CUresult, CudaVersion};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
-use crate::exec::RuntimeUse;
+use curium_ptx::exec::RuntimeUse;
 
 /// The limits of a context, with the values and rules of the imitated hardware.
 #[derive(Clone, Copy, Debug)]

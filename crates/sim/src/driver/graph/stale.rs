@@ -6,8 +6,8 @@ use super::Content;
 use super::content::KernelNode;
 use super::plan::{Plan, Step};
 use crate::driver::{Driver, Event, Kernel, State};
-use crate::exec::{Access, Report, Stale};
 use crate::handle::Id;
+use curium_ptx::exec::{Access, Report, Stale};
 
 /// A range of addresses that a node accesses.
 #[derive(Clone, Copy, Debug)]

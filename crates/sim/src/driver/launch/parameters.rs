@@ -6,7 +6,7 @@ use curium_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU
 
 use crate::argument::{Pointer, elements};
 use crate::driver::Result;
-use crate::exec::Kernel;
+use curium_ptx::exec::Kernel;
 
 /// The parameters that the caller of a launch passed.
 #[derive(Clone, Copy)]

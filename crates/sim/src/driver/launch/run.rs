@@ -7,9 +7,9 @@ use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
-use crate::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
 use crate::memory::{Fill, Owner, Purpose};
 use crate::race;
+use curium_ptx::exec::{self, DeviceModel, Report, ReportKind, Schedule, Severity, Stale};
 
 /// The maximum number of reports that are kept and written. A kernel that continues after a fault can have one in every warp.
 const MOST_REPORTS: usize = 1000;
@@ -163,11 +163,6 @@ fn code_of(fault: &Report) -> CUresult {
     match fault.kind {
         ReportKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         ReportKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        ReportKind::Trap
-        | ReportKind::Race { .. }
-        | ReportKind::StreamRace
-        | ReportKind::HostRace
-        | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         ReportKind::StaleNode { what: Stale::Memory, .. } => CUresult::CUDA_ERROR_INVALID_VALUE,
         ReportKind::StaleNode { .. } => CUresult::CUDA_ERROR_INVALID_HANDLE,
         ReportKind::Assert => CUresult::CUDA_ERROR_ASSERT,
@@ -177,5 +172,7 @@ fn code_of(fault: &Report) -> CUresult {
         ReportKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         ReportKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         ReportKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
+        // Traps, and errors that hardware does not find.
+        _ => CUresult::CUDA_ERROR_LAUNCH_FAILED,
     }
 }

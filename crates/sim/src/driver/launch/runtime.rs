@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::graph::{self, SharedConditions};
 use crate::driver::{Context, Driver};
-use crate::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
+use curium_ptx::exec::{Report, Runtime, RuntimeUse, Surface, Texture};
 
 /// The host services of one launch.
 pub(super) struct Host<'a> {

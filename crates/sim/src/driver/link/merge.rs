@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::symbols::Symbols;
-use crate::ptx::Linkage;
+use curium_ptx::syntax::Linkage;
 
 /// One statement at module level.
 struct Statement<'a> {
@@ -290,7 +290,7 @@ mod tests {
     fn merge_all(texts: &[String]) -> String {
         let mut symbols = Symbols::default();
         for (index, text) in texts.iter().enumerate() {
-            let module = crate::ptx::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
+            let module = curium_ptx::syntax::parse(text).unwrap_or_else(|error| panic!("{error} in {text}"));
             symbols.add(&module, index, "a file").expect("the texts agree");
         }
         merge(texts, &symbols)

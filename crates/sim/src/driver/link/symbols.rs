@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ptx::{Linkage, Module};
+use curium_ptx::syntax::{Linkage, Module};
 
 /// The definition of each symbol that other inputs see.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Symbols {
 
 /// Returns name, linkage and size of what a module defines for others.
 fn definitions(module: &Module) -> impl Iterator<Item = (&str, Linkage, u64)> {
-    let functions = module.functions.iter().filter(|function| function.body.is_some());
+    let functions = module.functions.iter().filter(|function| function.is_defined());
     let functions = functions.map(|function| (function.name, function.linkage, 0));
     let variables = module.variables.iter().map(|variable| (variable.name, variable.linkage, variable.size));
     let shared = |linkage: Linkage| matches!(linkage, Linkage::Visible | Linkage::Weak | Linkage::Common);

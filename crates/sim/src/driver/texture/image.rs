@@ -9,8 +9,8 @@ use super::{Resource, Texture, array_of};
 use crate::argument::Pointer;
 use crate::driver::array::Shape;
 use crate::driver::{Array, Driver, MipmappedArray, State};
-use crate::exec::{self, AddressMode, Channel, Element, Image};
 use crate::handle::Id;
+use curium_ptx::exec::{self, AddressMode, Channel, Element, Image};
 
 impl Driver {
     /// Returns the texture of a handle that a kernel uses.

@@ -1,0 +1,105 @@
+//! Accesses of a warp to scattered addresses in one allocation: checked together, then made one by one.
+
+use super::access::{Load, addresses, segment};
+use super::frame::InFile;
+use super::lane::{FULL, HALF, LANES, Lanes, Row};
+use super::lane_addresses::LaneAddresses;
+use super::memory::Word;
+use super::op::{Op, Space};
+use super::unit::Unit;
+use super::window::SHARED_WINDOW;
+
+/// Loads each active lane's value. Returns `false` if the lanes must be handled one by one.
+#[inline(always)]
+pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some(places) = places::<T::Word>(unit, op, false) else {
+        return false;
+    };
+    let mut values = [D::default(); LANES];
+    for (half, values) in values.as_chunks_mut::<HALF>().0.iter_mut().enumerate() {
+        load_half::<T, D>(&places, half * HALF, values);
+    }
+    unit.frame.row_mut::<D>(op.d).merge(&values, unit.active);
+    true
+}
+
+/// Loads the values of a half warp from lane `first` on. Its lanes often share one address.
+#[inline(always)]
+fn load_half<T: Load, D: InFile>(places: &LaneAddresses<T::Word>, first: usize, values: &mut [D; HALF]) {
+    if places.are_one(first, first + HALF) {
+        values.fill(D::truncate(T::extend(places.load(first))));
+        return;
+    }
+    for (lane, value) in (first..).zip(values) {
+        *value = D::truncate(T::extend(places.load(lane)));
+    }
+}
+
+/// Stores each active lane's value, the lowest lane first. Returns `false` if the lanes must be handled one by one.
+#[inline(always)]
+pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some(places) = places::<T>(unit, op, true) else {
+        return false;
+    };
+    let values = unit.frame.row::<S>(op.b);
+    for lane in Lanes(unit.active) {
+        places.store(lane, T::truncate(values[lane].extend()));
+    }
+    true
+}
+
+/// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The functions are not inlined, because each
+/// atomic operation has a handler.
+#[inline(always)]
+pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    #[inline(never)]
+    fn find_wide<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+        find_in_shared(unit, op)
+    }
+
+    #[inline(never)]
+    fn find_base<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+        find_in_shared(unit, op)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    if WIDE {
+        // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
+        return unsafe { find_wide(unit, op) };
+    }
+    find_base(unit, op)
+}
+
+#[inline(always)]
+fn find_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
+    let is_shared = match op.space {
+        Space::Shared => true,
+        // Other window addresses are in no segment.
+        Space::Generic => addresses(unit, op)[unit.leader()] >= SHARED_WINDOW,
+        _ => false,
+    };
+    if is_shared { places(unit, op, true) } else { None }
+}
+
+/// Resolves the lanes' addresses, if all are aligned and in one segment. Inactive lanes get the place of an active one.
+#[inline(always)]
+fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<LaneAddresses<T>> {
+    let mut addresses = addresses(unit, op);
+    let leader = addresses[unit.leader()];
+    if unit.active != FULL {
+        let mut filled = Row::splat(leader);
+        filled.merge(&addresses, unit.active);
+        addresses = filled.0;
+    }
+    let mut misaligned = 0;
+    for address in &addresses {
+        misaligned |= address.wrapping_sub(u64::from(op.e));
+    }
+    if misaligned & u64::from(op.align_mask) != 0 {
+        return None;
+    }
+    let segment = segment(unit, op.space, leader, write)?;
+    LaneAddresses::new(&segment, &addresses)
+}

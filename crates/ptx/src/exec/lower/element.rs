@@ -1,0 +1,111 @@
+//! Loads and stores of the elements of a vector.
+
+use super::address::{NO_ROW, Target, row};
+use super::error::{Lowered, Refusal};
+use super::function::{Lowerer, Slot};
+use crate::exec::access::{load, load_again, load_param, store, store_again};
+use crate::exec::op::{Handler, Role, RunsSlot, Space};
+use crate::exec::superinstruction::Operation;
+use crate::syntax::{Instruction, ScalarClass, ScalarType};
+
+impl Lowerer<'_> {
+    /// Appends the load of an element at this offset of a vector with this alignment.
+    pub(super) fn load_element(
+        &mut self,
+        instruction: &Instruction,
+        target: Target,
+        (offset, align): (u64, u64),
+        (slot, scalar): (Slot, ScalarType),
+    ) -> Lowered {
+        let (d, double) = row(slot)?;
+        let uniform = target.row == NO_ROW;
+        let runs = self.runs_slot(target, align);
+        let again = self.kept_runs.place(runs) && target.is_aligned(align);
+        let manner = match again {
+            _ if uniform => Manner::Uniform,
+            true => Manner::Again,
+            false => Manner::Anywhere,
+        };
+        let run = load_handler(scalar, double, manner).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let op = self.access(run, target, offset, align);
+        (op.d, op.runs) = (d, runs);
+        let is_of_runs = runs != RunsSlot::None && target.is_aligned(align);
+        if scalar.bits() == 32 && !double && target.space == Space::Shared && is_of_runs {
+            op.role = Role::Step(Operation::Load);
+        }
+        Ok(())
+    }
+
+    /// Appends the store of an element at this offset of a vector with this alignment.
+    pub(super) fn store_element(
+        &mut self,
+        instruction: &Instruction,
+        target: Target,
+        (offset, align): (u64, u64),
+        (slot, scalar): (Slot, ScalarType),
+    ) -> Lowered {
+        let (b, double) = row(slot)?;
+        let runs = self.runs_slot(target, align);
+        let again = self.kept_runs.place(runs) && target.is_aligned(align);
+        let run = store_handler(scalar, double, again).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+        let op = self.access(run, target, offset, align);
+        (op.b, op.runs) = (b, runs);
+        Ok(())
+    }
+}
+
+/// The way in which a load computes its addresses.
+#[derive(Clone, Copy)]
+enum Manner {
+    /// From a kernel's parameters, the same in every lane.
+    Uniform,
+    /// From kept runs.
+    Again,
+    Anywhere,
+}
+
+fn load_handler(scalar: ScalarType, double: bool, manner: Manner) -> Option<Handler> {
+    macro_rules! pick {
+        ($ty:ty) => {
+            match (double, manner) {
+                (false, Manner::Anywhere) => load::<$ty, u32>(),
+                (true, Manner::Anywhere) => load::<$ty, u64>(),
+                (false, Manner::Again) => load_again::<$ty, u32>(),
+                (true, Manner::Again) => load_again::<$ty, u64>(),
+                (false, Manner::Uniform) => load_param::<$ty, u32>(),
+                (true, Manner::Uniform) => load_param::<$ty, u64>(),
+            }
+        };
+    }
+    let signed = scalar.class() == ScalarClass::Signed;
+    Some(match (scalar.bits(), signed) {
+        (8, false) => pick!(u8),
+        (8, true) => pick!(i8),
+        (16, false) => pick!(u16),
+        (16, true) => pick!(i16),
+        (32, false) => pick!(u32),
+        (32, true) => pick!(i32),
+        (64, _) => pick!(u64),
+        _ => return None,
+    })
+}
+
+fn store_handler(scalar: ScalarType, double: bool, again: bool) -> Option<Handler> {
+    macro_rules! pick {
+        ($ty:ty) => {
+            match (double, again) {
+                (false, false) => store::<$ty, u32>(),
+                (true, false) => store::<$ty, u64>(),
+                (false, true) => store_again::<$ty, u32>(),
+                (true, true) => store_again::<$ty, u64>(),
+            }
+        };
+    }
+    Some(match scalar.bits() {
+        8 => pick!(u8),
+        16 => pick!(u16),
+        32 => pick!(u32),
+        64 => pick!(u64),
+        _ => return None,
+    })
+}

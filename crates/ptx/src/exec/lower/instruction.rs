@@ -1,0 +1,121 @@
+//! The lowering of an instruction, driven by the table of instructions.
+
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::op::Space;
+use crate::syntax::{
+    Effect, Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType, Scope, for_each_opcode,
+};
+
+impl Lowerer<'_> {
+    /// Lowers one instruction under its guard.
+    pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
+        match instruction.opcode.effect() {
+            Effect::None => {}
+            // The barriers of a block record their effect themselves when they complete, and `barrier.cluster` is handled in its own
+            // lowering.
+            Effect::Fence => self.order(),
+            Effect::WarpSync => self.join_warp(),
+        }
+        self.by_table(instruction)
+    }
+
+    /// `st`
+    fn any_store(&mut self, instruction: &Instruction) -> Lowered {
+        if has(instruction, Keyword::Async) {
+            self.store_asynchronously(instruction)
+        } else if has(instruction, Keyword::Bulk) {
+            self.store_bulk(instruction)
+        } else {
+            self.store(instruction)
+        }
+    }
+
+    /// `red`
+    fn any_reduction(&mut self, instruction: &Instruction) -> Lowered {
+        if has(instruction, Keyword::Async) {
+            self.store_asynchronously(instruction)
+        } else {
+            self.atomic(instruction, false)
+        }
+    }
+
+    /// `atom`
+    fn returning_atomic(&mut self, instruction: &Instruction) -> Lowered {
+        self.atomic(instruction, true)
+    }
+
+    /// `wmma`
+    fn tile(&mut self, instruction: &Instruction) -> Lowered {
+        if has(instruction, Keyword::Mma) { self.multiply_matrices(instruction) } else { self.move_matrix(instruction) }
+    }
+
+    /// `and`, `or`, `xor`, `not`
+    fn logic(&mut self, instruction: &Instruction) -> Lowered {
+        if instruction.types().next() == Some(ScalarType::Pred) {
+            self.predicate_logic(instruction)
+        } else {
+            self.arithmetic(instruction)
+        }
+    }
+
+    /// `lop3`
+    fn table_logic(&mut self, instruction: &Instruction) -> Lowered {
+        if matches!(instruction.operands.first(), Some(Operand::Pair(..))) {
+            self.test_table_logic(instruction)
+        } else {
+            self.arithmetic(instruction)
+        }
+    }
+
+    /// `add`, `sub`, `mad`
+    fn sum_with_carry(&mut self, instruction: &Instruction) -> Lowered {
+        if instruction.has(Modifier::Carry) { self.extended(instruction) } else { self.arithmetic(instruction) }
+    }
+
+    /// Lowers arithmetic by the class of its type.
+    fn arithmetic(&mut self, instruction: &Instruction) -> Lowered {
+        let scalar = instruction.types().next();
+        if scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float) {
+            self.float(instruction)
+        } else {
+            self.integer(instruction)
+        }
+    }
+
+    /// `membar`, `fence`
+    fn memory_fence(&mut self, instruction: &Instruction) -> Lowered {
+        self.fence();
+        if !instruction.has(Modifier::Scope(Scope::Cta)) && !instruction.has(Modifier::Scope(Scope::Cluster)) {
+            self.exchange(Space::Global);
+        }
+        Ok(())
+    }
+
+    /// Lowers a hint, which affects no result.
+    fn hint(&mut self, _instruction: &Instruction) -> Lowered {
+        Ok(())
+    }
+
+    /// Refuses an instruction by name.
+    fn unsupported(&mut self, instruction: &Instruction) -> Lowered {
+        Err(Refusal::instruction(instruction))
+    }
+}
+
+fn has(instruction: &Instruction, keyword: Keyword) -> bool {
+    instruction.has(Modifier::Keyword(keyword))
+}
+
+macro_rules! define_lower {
+    ($($variant:ident $text:literal $check:ident $lower:ident $effect:ident $($requirement:literal)*;)*) => {
+        impl Lowerer<'_> {
+            /// Lowers an instruction with the method from the table of instructions.
+            fn by_table(&mut self, instruction: &Instruction) -> Lowered {
+                match instruction.opcode { $(Opcode::$variant => self.$lower(instruction),)* }
+            }
+        }
+    };
+}
+
+for_each_opcode!(define_lower);

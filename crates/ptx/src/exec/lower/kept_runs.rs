@@ -1,0 +1,168 @@
+//! Reuse of the runs of an address register by later accesses.
+//!
+//! Accesses to neighboring elements mostly use the same address register with different offsets. The first access computes the runs.
+//! Later ones reuse them if no instruction in between writes to the register and no branch target lies in between.
+
+use super::address::Target;
+use super::function::{Lowerer, Slot};
+use super::registers::each_result;
+use crate::exec::op::{KEPT_RUNS, RunsSlot, Space};
+use crate::syntax::Instruction;
+
+/// The address registers whose runs are kept, by slots.
+#[derive(Debug, Default)]
+pub(super) struct KeptRuns {
+    registers: [Option<Kept>; KEPT_RUNS],
+    /// For each slot, `true` if a load or a store has resolved the memory of the runs.
+    is_placed: [bool; KEPT_RUNS],
+    /// The slot that is filled next.
+    next: usize,
+}
+
+/// An address register with the space and the alignment of its accesses. The step of runs is 0 or that alignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    register: Slot,
+    space: Space,
+    align: u64,
+}
+
+impl Kept {
+    /// Returns the register of a target, or `None` if accesses may be to local memory, which has no runs.
+    fn of(target: Target, align: u64) -> Option<Self> {
+        let register = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
+        let is_for_warps = matches!(target.space, Space::Global | Space::Shared);
+        is_for_warps.then_some(Self { register, space: target.space, align })
+    }
+}
+
+impl KeptRuns {
+    /// Returns the slot in which the runs of a target are kept.
+    pub(super) fn reuse(&self, target: Target, align: u64) -> RunsSlot {
+        let kept = Kept::of(target, align);
+        let slot = self.registers.iter().position(|it| it.is_some() && *it == kept);
+        slot.map_or(RunsSlot::None, |slot| RunsSlot::Reuse(slot as u8))
+    }
+
+    /// Returns the slot in which an access keeps the runs of its target.
+    pub(super) fn keep(&mut self, target: Target, align: u64) -> RunsSlot {
+        let Some(kept) = Kept::of(target, align) else { return RunsSlot::None };
+        let slot = self.next;
+        self.registers[slot] = Some(kept);
+        self.is_placed[slot] = false;
+        self.next = (slot + 1) % KEPT_RUNS;
+        RunsSlot::Keep(slot as u8)
+    }
+
+    /// Records that a load or a store uses a slot. Returns `true` if an earlier one has resolved the memory of the runs.
+    pub(super) fn place(&mut self, slot: RunsSlot) -> bool {
+        match slot {
+            RunsSlot::None => false,
+            RunsSlot::Keep(slot) | RunsSlot::Reuse(slot) => {
+                std::mem::replace(&mut self.is_placed[usize::from(slot)], true)
+            }
+        }
+    }
+
+    /// Begins an instruction. Discards all kept runs if a branch may lead to the instruction.
+    pub(super) fn enter(&mut self, is_entry: bool) {
+        if is_entry {
+            self.forget_all();
+        }
+    }
+
+    fn forget_all(&mut self) {
+        self.registers = [None; KEPT_RUNS];
+    }
+
+    fn forget(&mut self, register: Slot) {
+        for kept in &mut self.registers {
+            *kept = kept.filter(|it| it.register != register);
+        }
+    }
+}
+
+impl Lowerer<'_> {
+    /// Removes slots whose runs no later access reuses.
+    pub(super) fn drop_unused_runs(&mut self) {
+        let mut is_used = [false; KEPT_RUNS];
+        for op in self.out.code.iter_mut().rev() {
+            match op.runs {
+                RunsSlot::Reuse(slot) => is_used[usize::from(slot)] = true,
+                RunsSlot::Keep(slot) if !std::mem::take(&mut is_used[usize::from(slot)]) => op.runs = RunsSlot::None,
+                RunsSlot::Keep(_) | RunsSlot::None => {}
+            }
+        }
+    }
+
+    /// Discards the kept runs of registers that an instruction may have written.
+    pub(super) fn forget_runs_of_results(&mut self, instruction: &Instruction) {
+        each_result(instruction, &mut |register| {
+            if self.function.registers[register.0 as usize].vector > 1 {
+                self.kept_runs.forget_all();
+            } else {
+                self.kept_runs.forget(self.slot(register));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::{Checking, lower_with_checks};
+    use crate::syntax;
+
+    /// Returns how the accesses to memory of a kernel find their runs.
+    fn runs_of(body: &str) -> Vec<RunsSlot> {
+        runs_with(Checking::nothing(), body)
+    }
+
+    /// The same with checks.
+    fn runs_with(checking: Checking, body: &str) -> Vec<RunsSlot> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry main(.param .u64 p)\n{{\n
+             .reg .pred %p;\n.reg .b32 %r<8>;\n.reg .f32 %f<8>;\n.reg .b64 %d<8>;\n{body}\nret;\n}}"
+        );
+        let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let program = lower_with_checks(&module, checking).unwrap_or_else(|error| panic!("{error}"));
+        let code = &program.functions[0].code;
+        code.iter().filter(|op| op.align_mask != 0).map(|op| op.runs).collect()
+    }
+
+    #[test]
+    fn accesses_by_one_register_reuse_its_runs() {
+        use RunsSlot::{Keep, None, Reuse};
+        let body = "ld.shared.f32 %f0, [%d1]; ld.shared.f32 %f1, [%d2+4]; ld.shared.f32 %f2, [%d1+8];
+            fma.rn.f32 %f3, %f0, %f1, %f2; st.shared.f32 [%d2], %f3; setp.eq.f32 %p, %f3, %f0; ld.shared.f32 %f4, [%d1];";
+        assert_eq!(runs_of(body), [Keep(0), Keep(1), Reuse(0), Reuse(1), Reuse(0)]);
+        assert_eq!(runs_of("ld.f32 %f0, [%d1]; ld.f32 %f1, [%d1];"), [None, None], "they may be local");
+        assert_eq!(runs_of("ld.global.v2.f32 {%f0, %f1}, [%d1];"), [Keep(0), Reuse(0)]);
+    }
+
+    #[test]
+    fn check_for_races_keeps_the_runs_of_the_access_that_follows() {
+        use RunsSlot::{Keep, Reuse};
+        let all = Checking::nothing().with_races(true).with_uninitialized(true);
+        let runs = runs_with(all, "ld.shared.f32 %f0, [%d1]; st.global.f32 [%d2], %f0;");
+        assert_eq!(runs, [Keep(0), Reuse(0), Reuse(0), Keep(1), Reuse(1), Reuse(1), Reuse(1)]);
+    }
+
+    #[test]
+    fn runs_are_found_again_where_the_register_may_have_changed() {
+        use RunsSlot::{Keep, None, Reuse};
+        // Runs that no other access reuses are not kept.
+        for change in [
+            "add.u64 %d1, %d1, 4;",
+            "ld.global.u64 %d1, [%d1];",
+            "L: setp.eq.u32 %p, %r0, 1; @%p bra L;",
+            "@%p mov.u64 %d1, 0;",
+        ] {
+            let body = format!("ld.global.u32 %r0, [%d1]; {change} ld.global.u32 %r1, [%d1];");
+            assert!(matches!(runs_of(&body)[..], [None | Keep(0), .., None]), "{change}");
+        }
+        assert_eq!(runs_of("@%p ld.global.u32 %r0, [%d1]; ld.global.u32 %r1, [%d1];"), [None, None]);
+        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; @%p ld.global.u32 %r1, [%d1];"), [Keep(0), Reuse(0)]);
+        assert_eq!(runs_of("ld.global.u32 %r0, [%d1]; ld.global.u16 %r1, [%d1];"), [None, None], "other steps");
+    }
+}

@@ -1,0 +1,81 @@
+//! `clusterlaunchcontrol`: a running cluster cancels one that has not started, and takes over its work.
+//!
+//! The layout of a response's 128 bits is opaque in PTX. Here the lower 64 bits hold the first block's index in x and y. The upper 64 bits
+//! hold the index in z, and above it the flag of a canceled cluster.
+
+use super::address::state;
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::handler::moves::{lower_word, upper_word};
+use crate::exec::launch_control::{run_is_taken, run_take_over};
+use crate::exec::op::{Handler, Op};
+use crate::exec::window::SHARED_WINDOW;
+use crate::syntax::{Instruction, Keyword, Modifier, Operand, ScalarType};
+
+impl Lowerer<'_> {
+    /// `clusterlaunchcontrol`.
+    pub(super) fn control_launch(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if has(Keyword::TryCancel) { self.take_over(instruction) } else { self.query_response(instruction) }
+    }
+
+    /// `.try_cancel`
+    fn take_over(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        let is_complete = has(Keyword::Async) && has(Keyword::MbarrierCompleteTxBytes);
+        let ([Operand::Address(response), Operand::Address(barrier)], true) = (&instruction.operands[..], is_complete)
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        if instruction.types().ne([ScalarType::B128]) {
+            return Err(Refusal::form(instruction));
+        }
+        let (a, b) = (self.address_row(*response)?, self.address_row(*barrier)?);
+        let run: Handler =
+            if has(Keyword::MulticastClusterAll) { run_take_over::<true> } else { run_take_over::<false> };
+        self.fence();
+        // Addresses are relative to the shared memory window, unless they are generic.
+        let window = if state(instruction).is_none() { SHARED_WINDOW } else { 0 };
+        self.push(Op { a, b, ..Op::new(run) }).imm = window;
+        Ok(())
+    }
+
+    /// `.query_cancel`
+    fn query_response(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        let refusal = || Refusal::form(instruction);
+        let [destination, response] = &instruction.operands[..] else {
+            return Err(refusal());
+        };
+        if !has(Keyword::QueryCancel) || instruction.types().last() != Some(ScalarType::B128) {
+            return Err(refusal());
+        }
+        let [low, high] = self.quad(response)?;
+        match destination {
+            Operand::Register(register) if has(Keyword::IsCanceled) => {
+                let d = self.predicate_register(*register)?;
+                self.push(Op { a: high, d, ..Op::new(run_is_taken) });
+                Ok(())
+            }
+            Operand::Vector(parts) if has(Keyword::GetFirstCtaid) && parts.len() == 4 => {
+                for (part, axis) in parts.iter().zip(0..3) {
+                    self.index(part, axis, [low, high])?;
+                }
+                Ok(())
+            }
+            single => {
+                let words = [Keyword::GetFirstCtaidX, Keyword::GetFirstCtaidY, Keyword::GetFirstCtaidZ];
+                let axis = words.into_iter().position(has).ok_or_else(refusal)?;
+                self.index(single, axis, [low, high])
+            }
+        }
+    }
+
+    /// Loads one component of the first block's index.
+    fn index(&mut self, destination: &Operand, axis: usize, [low, high]: [u32; 2]) -> Lowered {
+        let d = self.destination(destination, ScalarType::B32)?;
+        let (run, a) = [(lower_word(), low), (upper_word(), low), (lower_word(), high)][axis];
+        self.emit(run, d, [a, 0, 0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Comparisons and selections.
+
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use super::set::{comparison, is_packed};
+use crate::exec::handler::comparison::comparison_handler;
+use crate::exec::handler::{Combine, NO_REGISTER, select};
+use crate::exec::logic::run_predicate;
+use crate::exec::moves::run_predicate_copy;
+use crate::exec::op::Handler;
+use crate::syntax::{Instruction, Modifier, Opcode, Operand, Operation};
+
+impl Lowerer<'_> {
+    pub(super) fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
+        let ([destination, a, b, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let (first, second) = match destination {
+            Operand::Register(register) => (Some(*register), None),
+            Operand::Pair(first, second) => (*first, *second),
+            Operand::Sink => (None, None),
+            _ => return Err(Refusal::operand("a predicate")),
+        };
+        if is_packed(scalar) {
+            return self.set_predicates_of_halves(instruction, [first, second], scalar, [a, b], rest.first());
+        }
+        let flush = instruction.has(Modifier::FlushToZero);
+        let run = comparison_handler(comparison(instruction)?, scalar, flush);
+        let run = run.ok_or_else(|| Refusal::form(instruction))?;
+        let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
+        let d = self.predicate_destination(first)?;
+        let e = match second {
+            Some(register) => self.predicate_register(register)?,
+            None => NO_REGISTER,
+        };
+        let (c, imm) = self.combined(instruction, rest.first())?;
+        let op = self.emit(run, d, [a, b, c]);
+        (op.e, op.imm) = (e, imm);
+        Ok(())
+    }
+
+    /// Returns the predicate that a comparison is combined with, and `Op::imm` of its handler.
+    pub(super) fn combined(&mut self, instruction: &Instruction, operand: Option<&Operand>) -> Lowered<(u32, u64)> {
+        let Some(operand) = operand else {
+            return Ok((0, Combine::None as u64));
+        };
+        let (c, negate) = self.predicate_source(operand)?;
+        let negate = if negate == 0 { 0 } else { Combine::NEGATE };
+        Ok((c, combination(instruction)? as u64 | negate))
+    }
+
+    pub(super) fn select(&mut self, instruction: &Instruction) -> Lowered {
+        let ([destination, a, b, c], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
+            return Err(Refusal::form(instruction));
+        };
+        let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
+        let (c, negate) = self.predicate_source(c)?;
+        let d = self.destination(destination, scalar)?;
+        let run = if scalar.bits() == 64 { select::<u64>() } else { select::<u32>() };
+        self.emit(run, d, [a, b, c]).e = negate;
+        Ok(())
+    }
+
+    pub(super) fn predicate_logic(&mut self, instruction: &Instruction) -> Lowered {
+        let [Operand::Register(destination), sources @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let d = self.predicate_register(*destination)?;
+        let mut rows = Vec::new();
+        for source in sources {
+            rows.push(self.predicate_source(source)?);
+        }
+        match (instruction.opcode, &rows[..]) {
+            (Opcode::Not, &[(a, negate)]) => {
+                self.emit(run_predicate_copy, d, [a, 0, 0]).e = !negate;
+            }
+            (opcode, &[(a, negate_a), (b, negate_b)]) => {
+                let run: Handler = match opcode {
+                    Opcode::And => run_predicate::<0>,
+                    Opcode::Or => run_predicate::<1>,
+                    _ => run_predicate::<2>,
+                };
+                let op = self.emit(run, d, [a, b, 0]);
+                op.imm = u64::from(negate_a) << 32 | u64::from(negate_b);
+            }
+            _ => return Err(Refusal::form(instruction)),
+        }
+        Ok(())
+    }
+}
+
+fn combination(instruction: &Instruction) -> Lowered<Combine> {
+    let combined = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Operation(Operation::And) => Some(Combine::And),
+        Modifier::Operation(Operation::Or) => Some(Combine::Or),
+        Modifier::Operation(Operation::Xor) => Some(Combine::Xor),
+        _ => None,
+    });
+    combined.ok_or_else(|| Refusal::form(instruction))
+}

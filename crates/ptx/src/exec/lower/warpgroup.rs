@@ -1,0 +1,173 @@
+//! `wgmma`: products of matrices by warpgroups, and their waits.
+
+use super::error::{Lowered, Refusal};
+use super::function::{Lowerer, Slot};
+use super::matrix::{accumulation, element, shape};
+use crate::exec::matrix::multiply::{Maker, Manner};
+use crate::exec::matrix::{Element, Fragment, Placed, Role, Spread};
+use crate::exec::op::Op;
+use crate::exec::warpgroup::{Left, ROWS, Side, WarpgroupProduct, multiply, run_wait};
+use crate::syntax::{Instruction, Keyword, Modifier, Operand, Shape};
+
+impl Lowerer<'_> {
+    /// `wgmma`.
+    pub(super) fn warpgroup(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if !(has(Keyword::Sync) && has(Keyword::Aligned)) {
+            return Err(Refusal::form(instruction));
+        }
+        match &instruction.operands[..] {
+            // Products are computed immediately, so fences and commits have no effect.
+            [] if has(Keyword::Fence) || has(Keyword::CommitGroup) => Ok(()),
+            [Operand::Integer(_)] if has(Keyword::WaitGroup) => {
+                self.diverging(run_wait);
+                Ok(())
+            }
+            operands if has(Keyword::MmaAsync) => self.multiply_by_warpgroup(instruction, operands),
+            _ => Err(Refusal::form(instruction)),
+        }
+    }
+
+    fn multiply_by_warpgroup(&mut self, instruction: &Instruction, operands: &[Operand]) -> Lowered {
+        let refused = || Refusal::form(instruction);
+        let decoded = decode(instruction).ok_or_else(refused)?;
+        let [result, factor, right] = decoded.elements;
+        let operands = Operands::of(operands, decoded.is_sparse).ok_or_else(refused)?;
+        let is_shared = !matches!(operands.a, Operand::Vector(_));
+        let [first, second] = sides(operands.rest, [factor, right], is_shared).ok_or_else(refused)?;
+        let inner = u32::from(decoded.shape.k);
+        let to = part(Role::C, result, u32::from(decoded.shape.n));
+        let mut rows = self.part_rows(instruction, operands.d, &to)?;
+        let (a, left) = if is_shared {
+            (self.descriptor(operands.a)?, Left::Shared(first))
+        } else {
+            let held = part(Role::A, factor, if decoded.is_sparse { inner / 2 } else { inner });
+            rows.extend(self.part_rows(instruction, operands.a, &held)?);
+            (self.double(0), Left::Registers(Placed::new(held), first.is_negative))
+        };
+        let b = self.descriptor(operands.b)?;
+        let (c, negate) = self.predicate_source(operands.scale)?;
+        let sparsity = operands.metadata.map(|it| self.sparsity(instruction, it, right, inner)).transpose()?;
+        let manner = Manner {
+            factors: [factor, right],
+            result,
+            accumulation: accumulation(instruction, right).ok_or_else(refused)?,
+            saturates: instruction.has(Modifier::SaturateFinite),
+            maker: Maker::Warpgroup,
+        };
+        let rows = self.row_list(rows);
+        let to = Placed::new(to);
+        let run = if right.is_integer() { multiply::<i32>() } else { multiply::<f32>() };
+        self.out.warpgroup_products.push(WarpgroupProduct { to, rows, left, right: second, inner, manner, sparsity });
+        let imm = self.out.warpgroup_products.len() as u64 - 1;
+        let op = self.diverging(run);
+        *op = Op { a, b, c, e: negate, imm, ..*op };
+        Ok(())
+    }
+
+    /// Returns the rows of the registers of a warp's part of a matrix.
+    fn part_rows(&mut self, instruction: &Instruction, operand: &Operand, part: &Fragment) -> Lowered<Vec<u32>> {
+        let rows = self.fragment_rows(operand, part.element)?;
+        if rows.len() as u32 == part.registers { Ok(rows) } else { Err(Refusal::form(instruction)) }
+    }
+
+    /// Returns the row of a descriptor.
+    fn descriptor(&mut self, operand: &Operand) -> Lowered<u32> {
+        let slot = match operand {
+            Operand::Register(register) => self.slot(*register),
+            Operand::Element(register, index) => self.element(*register, *index),
+            _ => return Err(Refusal::operand("a descriptor in a register of 64 bits")),
+        };
+        match slot {
+            Slot::Double(row) => Ok(row),
+            _ => Err(Refusal::operand("a descriptor in a register of 64 bits")),
+        }
+    }
+}
+
+/// Returns a warp's part of a matrix with `columns` columns.
+fn part(role: Role, element: Element, columns: u32) -> Fragment {
+    let registers = ROWS * columns * element.bits() / (32 * 32);
+    Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
+}
+
+/// The operands of a product.
+struct Operands<'a> {
+    d: &'a Operand,
+    a: &'a Operand,
+    b: &'a Operand,
+    /// The metadata of a sparse matrix, and the selector of its lanes.
+    metadata: Option<(&'a Operand, &'a Operand)>,
+    /// `true` if the product is added to the previous result.
+    scale: &'a Operand,
+    rest: &'a [Operand],
+}
+
+impl<'a> Operands<'a> {
+    fn of(operands: &'a [Operand], is_sparse: bool) -> Option<Self> {
+        match operands {
+            [d, a, b, metadata, selector, scale, rest @ ..] if is_sparse => {
+                Some(Self { d, a, b, metadata: Some((metadata, selector)), scale, rest })
+            }
+            [d, a, b, scale, rest @ ..] if !is_sparse => Some(Self { d, a, b, metadata: None, scale, rest }),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the properties of A and B from the immediate operands. Integers have none. Only 16-bit numbers can be transposed, and A only in
+/// shared memory.
+fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> Option<[Side; 2]> {
+    let numbers = operands.iter().map(|operand| match operand {
+        Operand::Integer(integer) => Some(integer.bits.cast_signed()),
+        _ => None,
+    });
+    let numbers = numbers.collect::<Option<Vec<i64>>>()?;
+    let (signs, turns) = match (&numbers[..], left.is_integer(), left.bits() == 16) {
+        ([], true, _) => ([1, 1], [0, 0]),
+        ([a, b], false, false) => ([*a, *b], [0, 0]),
+        ([a, b, first, second], false, true) if is_shared => ([*a, *b], [*first, *second]),
+        ([a, b, second], false, true) if !is_shared => ([*a, *b], [0, *second]),
+        _ => return None,
+    };
+    let is_valid = signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
+    let side = |element, at: usize| Side { element, is_negative: signs[at] < 0, is_transposed: turns[at] == 1 };
+    is_valid.then(|| [side(left, 0), side(right, 1)])
+}
+
+/// A decoded product.
+struct Decoded {
+    shape: Shape,
+    /// The elements of the result, A and B.
+    elements: [Element; 3],
+    is_sparse: bool,
+}
+
+fn decode(instruction: &Instruction) -> Option<Decoded> {
+    use Element as E;
+    let shape = shape(instruction)?;
+    let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
+    let [result, left, right] = elements[..] else { return None };
+    let is_sparse = instruction.has(Modifier::Keyword(Keyword::Sp));
+    let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8]];
+    let fit = left == right || mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
+    let results: &[Element] = match left {
+        E::F16 | E::E4m3 | E::E5m2 => &[E::F16, E::F32],
+        E::Bf16 | E::Tf32 => &[E::F32],
+        E::S8 | E::U8 => &[E::S32],
+        E::B1 if !is_sparse => &[E::S32],
+        _ => return None,
+    };
+    // A row of A has 32 bytes, without the zeros of a sparse matrix.
+    let inner = 256 / left.bits() * if is_sparse { 2 } else { 1 };
+    let may_saturate = matches!(left, E::S8 | E::U8);
+    let is_wide = left.is_integer() && shape.n > 32;
+    let columns = (8..=256).contains(&shape.n) && shape.n % if is_wide { 16 } else { 8 } == 0;
+    let exists = fit
+        && results.contains(&result)
+        && (shape.m, u32::from(shape.k)) == (64, inner)
+        && columns
+        && (may_saturate || !instruction.has(Modifier::SaturateFinite))
+        && !instruction.has(Modifier::Operation(crate::syntax::Operation::Xor));
+    exists.then_some(Decoded { shape, elements: [result, left, right], is_sparse })
+}

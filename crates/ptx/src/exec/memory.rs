@@ -1,0 +1,387 @@
+//! Host memory of device addresses, and the only raw accesses of the executor.
+//!
+//! Kernels may race, so every access is a relaxed atomic of its width. It costs as much as a plain access on x86-64 and ARM.
+
+mod run_places;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::lane::{HALF, Raw};
+use super::launch_shadow::PageCache;
+use super::uninitialized::WrittenCache;
+use super::watch::Watcher;
+pub(crate) use super::word::Word;
+use super::written::Written;
+pub(crate) use run_places::RunPlaces;
+
+/// A range of device addresses and its host memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// First device address.
+    pub base: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// The host memory, congruent to `base` modulo 16.
+    pub host: *mut u8,
+    /// `true` if the launch may write to the segment.
+    pub writable: bool,
+}
+
+/// The device memory of a launch.
+///
+/// # Safety
+///
+/// For every segment that [`segment`](Self::segment) returns, and until the launch ends:
+/// - `host` is valid for reads and writes of `size` bytes from any thread;
+/// - `host` and `base` are congruent modulo 16;
+/// - other accesses to those bytes are atomic, or ordered before or after the launch.
+pub unsafe trait Memory: Sync {
+    /// Returns the allocation that contains `address`, if any.
+    ///
+    /// The executor caches the segment until the launch ends.
+    fn segment(&self, address: u64) -> Option<Segment>;
+
+    /// Returns the record of written bytes of the segment that contains `address`, or `None` if there is no record.
+    ///
+    /// Called only if the launch checks for uninitialized reads.
+    fn written(&self, address: u64) -> Option<Arc<Written>> {
+        let _ = address;
+        None
+    }
+
+    /// Returns the observer of one worker's accesses, or `None` unless races between launches are checked.
+    fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
+        None
+    }
+}
+
+/// The segments that a worker accessed last.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentCache {
+    entries: [Segment; 4],
+    next: usize,
+    /// The records of written bytes of the same segments.
+    pub(crate) written: WrittenCache,
+    /// The records of accesses to the same segments.
+    pub(crate) pages: PageCache,
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self { base: 0, size: 0, host: std::ptr::null_mut(), writable: false }
+    }
+}
+
+impl Segment {
+    /// Returns the host memory of `bytes` bytes at `address`, if all of them are in the segment.
+    #[inline(always)]
+    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        let offset = address.wrapping_sub(self.base);
+        if offset > self.size || self.size - offset < bytes {
+            return None;
+        }
+        Some(HostBytes { start: self.host.wrapping_add(offset as usize), len: bytes })
+    }
+}
+
+impl SegmentCache {
+    /// Returns the host memory of `bytes` bytes at `address`, for writing if `write`. Queries `memory` only if it is not cached.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
+        self.segment(memory, address, write)?.place(address, bytes)
+    }
+
+    /// Returns the segment that contains `address`, writable if `write`. Queries `memory` only if the segment is not cached.
+    #[inline(always)]
+    pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
+        for entry in &self.entries {
+            if address.wrapping_sub(entry.base) < entry.size && (entry.writable || !write) {
+                return Some(*entry);
+            }
+        }
+        self.fetch(memory, address).filter(|segment| segment.writable || !write)
+    }
+
+    #[cold]
+    fn fetch(&mut self, memory: &dyn Memory, address: u64) -> Option<Segment> {
+        let segment = memory.segment(address)?;
+        self.entries[self.next] = segment;
+        self.next = (self.next + 1) % self.entries.len();
+        Some(segment)
+    }
+}
+
+/// The panic message of an access without a check of its bounds.
+const UNCHECKED: &str = "an access was not checked before it was made";
+
+/// Bytes of a segment that are in bounds.
+///
+/// Created only by [`Segment::place`] and [`RunPlaces::at`]. The provider of the segment guarantees that the bytes are valid until the
+/// launch ends, and no handler keeps a value beyond its instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostBytes {
+    start: *mut u8,
+    len: u64,
+}
+
+impl HostBytes {
+    /// Reads the `index`-th value of these bytes. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load<T: Word>(self, index: usize) -> T {
+        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps
+        // valid, and every access of the launch is atomic.
+        unsafe { T::load(self.word::<T>(index)) }
+    }
+
+    /// Writes the `index`-th value of these bytes. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store<T: Word>(self, index: usize, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.word::<T>(index), value) }
+    }
+
+    /// Reads a value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    #[inline(always)]
+    pub(crate) fn load_half<T: Word, const WIDE: bool>(self) -> [T; HALF] {
+        let from = self.half::<T>();
+        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
+        // every access of the launch is atomic. Only handlers selected for AVX2 call it.
+        unsafe { T::load_half::<WIDE>(from) }
+    }
+
+    /// Writes a value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    #[inline(always)]
+    pub(crate) fn store_half<T: Word, const WIDE: bool>(self, values: &[T; HALF]) {
+        let to = self.half::<T>();
+        // SAFETY: as for `load_half`.
+        unsafe { T::store_half::<WIDE>(to, values) }
+    }
+
+    /// Reads a register's value for each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    #[inline(always)]
+    pub(crate) fn load_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &mut [R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let from = self.half::<T>();
+        // SAFETY: as for `load_half`; registers have 32 or 64 bits, of which any are a value, and are as wide as the words.
+        unsafe { T::copy_half::<WIDE>((&raw mut *register).cast(), from) };
+    }
+
+    /// Writes a register's value of each lane of half a warp. The address must be aligned. `WIDE` requires AVX2.
+    #[inline(always)]
+    pub(crate) fn store_half_as<T: Word, R: Raw, const WIDE: bool>(self, register: &[R; HALF]) {
+        assert!(size_of::<T>() == size_of::<R>(), "the register is as wide as the word");
+        let to = self.half::<T>();
+        // SAFETY: as for `load_half_as`.
+        unsafe { T::copy_half::<WIDE>(to, (&raw const *register).cast()) };
+    }
+
+    #[inline(always)]
+    fn half<T: Word>(self) -> *mut T {
+        let pointer = self.start.cast::<T>();
+        assert!(HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
+        pointer
+    }
+
+    /// Reads the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load_at<T: Word>(self, offset: u64) -> T {
+        // SAFETY: as for `load`.
+        unsafe { T::load(self.word_at::<T>(offset)) }
+    }
+
+    /// Writes the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store_at<T: Word>(self, offset: u64, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.word_at::<T>(offset), value) }
+    }
+
+    #[inline(always)]
+    fn word_at<T: Word>(self, offset: u64) -> *mut T {
+        let pointer = self.start.wrapping_add(offset as usize).cast::<T>();
+        let is_inside = offset <= self.len && self.len - offset >= T::SIZE;
+        assert!(is_inside && pointer.is_aligned(), "{UNCHECKED}");
+        pointer
+    }
+
+    /// Atomically replaces the first value by `change` of it, and returns the old value.
+    #[inline(always)]
+    pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
+        // SAFETY: as for `load`.
+        unsafe { T::update(self.word::<T>(0), change) }
+    }
+
+    #[inline(always)]
+    fn word<T: Word>(self, index: usize) -> *mut T {
+        let pointer = self.start.cast::<T>().wrapping_add(index);
+        assert!((index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(), "{UNCHECKED}");
+        pointer
+    }
+}
+
+/// A block's shared memory.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    lines: Vec<Line>,
+    size: u64,
+    /// The record of written bytes, if the launch checks for uninitialized reads.
+    written: Option<Written>,
+}
+
+/// The unit of alignment of shared memory, and the maximum of `.align`.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line([AtomicU64; 16]);
+
+impl SharedMemory {
+    /// Creates zeroed shared memory of `size` bytes.
+    pub(crate) fn new(size: u64) -> Self {
+        let lines = size.div_ceil(128) as usize;
+        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size, written: None }
+    }
+
+    /// Adds a record of written bytes.
+    pub(crate) fn noting_writes(self) -> Self {
+        Self { written: Some(Written::new(self.size)), ..self }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the record of written bytes, if there is one.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.written.as_ref()
+    }
+
+    /// Clears the memory for the next block.
+    pub(crate) fn clear(&self) {
+        if let Some(written) = &self.written {
+            written.remove(0, self.size);
+        }
+        for word in self.lines.iter().flat_map(|line| &line.0) {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the host memory of `bytes` bytes at `offset`, if they are in bounds.
+    #[inline(always)]
+    pub(crate) fn place(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
+        self.segment(0).place(offset, bytes)
+    }
+
+    /// Returns the memory as a segment of addresses that begin at `base`, a multiple of 16.
+    #[inline(always)]
+    pub(crate) fn segment(&self, base: u64) -> Segment {
+        // Atomics may be written through a shared reference, so the cast adds no permission.
+        let host = self.lines.as_ptr().cast_mut().cast();
+        Segment { base, size: self.size, host, writable: true }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::exec::report::Conflict;
+    use crate::exec::watch::AccessKind;
+
+    /// Device memory for tests: one allocation at its own device address.
+    #[derive(Debug)]
+    pub(crate) struct Arena {
+        pub(crate) base: u64,
+        words: Vec<Line>,
+        size: u64,
+        /// `true` if the launches are watched.
+        pub(crate) is_watched: bool,
+        /// The record of written bytes, if the test needs one.
+        pub(crate) written: Option<Arc<Written>>,
+    }
+
+    /// A watcher of launches that race with nothing.
+    #[derive(Debug)]
+    struct Alone;
+
+    impl Watcher for Alone {
+        fn note(&mut self, _address: u64, _bytes: u64, _how: AccessKind) -> Option<(u64, Conflict)> {
+            None
+        }
+
+        fn exchange(&mut self) {}
+    }
+
+    impl Arena {
+        /// Creates zeroed memory of `size` bytes at `base`, a multiple of 128.
+        pub(crate) fn new(base: u64, size: u64) -> Self {
+            let shared = SharedMemory::new(size);
+            Self { base, words: shared.lines, size, is_watched: false, written: None }
+        }
+
+        pub(crate) fn size(&self) -> u64 {
+            self.size
+        }
+
+        /// Shortens the memory.
+        pub(crate) fn cut(&mut self, size: u64) {
+            self.size = size;
+        }
+
+        fn all(&self) -> Segment {
+            Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast(), writable: true }
+        }
+
+        /// Writes values at a byte offset.
+        pub(crate) fn write<T: Word>(&self, offset: u64, values: &[T]) {
+            let bytes = values.len() as u64 * T::SIZE;
+            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
+            for (index, &value) in values.iter().enumerate() {
+                place.store(index, value);
+            }
+        }
+
+        /// Reads values at a byte offset.
+        pub(crate) fn read<T: Word>(&self, offset: u64, count: usize) -> Vec<T> {
+            let bytes = count as u64 * T::SIZE;
+            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
+            (0..count).map(|index| place.load(index)).collect()
+        }
+    }
+
+    // SAFETY: the one segment is memory that the arena owns and frees when dropped; it is made of
+    // atomics; `base` and the lines are multiples of 16.
+    unsafe impl Memory for Arena {
+        fn segment(&self, address: u64) -> Option<Segment> {
+            let all = self.all();
+            all.place(address, 1).map(|_| all)
+        }
+
+        fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
+            self.is_watched.then(|| Box::new(Alone) as Box<dyn Watcher>)
+        }
+
+        fn written(&self, _address: u64) -> Option<Arc<Written>> {
+            self.written.clone()
+        }
+    }
+
+    #[test]
+    fn place_rejects_ranges_that_cross_an_end() {
+        let arena = Arena::new(0x1000, 16);
+        let segment = arena.segment(0x100f).expect("the last byte is inside");
+        assert!(segment.place(0x100c, 4).is_some());
+        assert!(segment.place(0x100d, 4).is_none());
+        assert!(segment.place(0xfff, 1).is_none());
+        assert!(segment.place(u64::MAX, 2).is_none());
+        assert!(arena.segment(0x1010).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "not checked")]
+    fn an_index_past_the_checked_bytes_panics() {
+        let shared = SharedMemory::new(64);
+        let place = shared.place(0, 8).expect("in bounds");
+        let _: u32 = place.load(2);
+    }
+}

@@ -1,0 +1,250 @@
+//! Loads, stores, reductions and prefetches of parts of tensors.
+
+use super::map::{Map, Part};
+use super::reduction::{change_of, read_bytes, update};
+use super::walk::{Coordinates, GRANULE, Granule, Rows};
+use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
+use crate::exec::cluster::{address_in, rank_of};
+use crate::exec::handler::NO_REGISTER;
+use crate::exec::lane::Lanes;
+use crate::exec::mbarrier::Mbarrier;
+use crate::exec::op::{Control, Op, Space};
+use crate::exec::report::{ReportKind, Trap};
+use crate::exec::unit::Unit;
+use crate::syntax::Operation;
+
+/// The alignment of shared memory and of a map, in bytes.
+const ALIGNMENT: u64 = 128;
+const MAP_ALIGNMENT: u64 = 64;
+
+/// An access to a tensor, as its instruction specifies it.
+#[derive(Clone, Debug)]
+pub(crate) struct TensorAccess {
+    pub(crate) way: Way,
+    pub(crate) mode: Mode,
+    pub(crate) rank: usize,
+    /// The rows of the coordinates, the innermost first.
+    pub(crate) coordinates: Vec<u32>,
+    /// The rows of the im2col offsets.
+    pub(crate) offsets: Vec<u32>,
+    /// `true` if the mbarrier object may be in the other block of a pair.
+    pub(crate) is_paired: bool,
+}
+
+/// The direction of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Load,
+    Store,
+    Reduce(Operation),
+    Prefetch,
+}
+
+/// The mode of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Tile,
+    /// Four rows of a matrix, each by its index.
+    FourRows,
+    Pixels,
+}
+
+/// A part of a tensor, and its address in shared memory.
+struct Transfer<'m> {
+    map: &'m Map,
+    starts: Vec<Rows>,
+    lane: usize,
+    shared: u64,
+}
+
+/// Performs an access: the map is in `a`, shared memory in `b`, the mbarrier object in `e`, and the destination blocks in `d`.
+pub(crate) fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let program = unit.launch.program;
+    let access = &program.functions[unit.frame.function as usize].tensors[op.imm as usize];
+    for lane in Lanes(unit.active) {
+        if let Err(trap) = carry_out(unit, op, access, lane) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+fn carry_out(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, lane: usize) -> Result<(), Trap> {
+    let illegal = |reason| Trap::new(ReportKind::IllegalInstruction(reason), lane);
+    let words = read_map(unit, op, lane)?;
+    let map = Map::read(&words).map_err(illegal)?;
+    let starts = starts(unit, access, &map, lane).map_err(illegal)?;
+    if access.way == Way::Prefetch {
+        return Ok(());
+    }
+    let shared = unit.frame.row::<u64>(op.b)[lane];
+    let transfer = Transfer { map: &map, starts, lane, shared };
+    match access.way {
+        Way::Load => load(unit, op, access, &transfer),
+        Way::Reduce(operation) => {
+            let change = change_of(operation, map.element).ok_or("a reduction that the tensor's type does not support");
+            let change = change.map_err(illegal)?;
+            let bytes = map.element.bytes();
+            transfer.store(unit, |unit, address, at| {
+                let new = read_bytes(unit, Space::Shared, lane, at, bytes)?;
+                update(unit, Space::Global, lane, (address, bytes), (change, new))
+            })
+        }
+        _ => transfer.store(unit, |unit, address, at| {
+            let bytes = map.element.bytes();
+            let value = read_bytes(unit, Space::Shared, lane, at, bytes)?;
+            write_bytes(unit, Space::Global, lane, (address, bytes), value)
+        }),
+    }
+}
+
+fn read_map(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<[u64; 16], Trap> {
+    let address = unit.frame.row::<u64>(op.a)[lane];
+    check_alignment(address, MAP_ALIGNMENT, lane, false)?;
+    let mut words = [0; 16];
+    for (word, offset) in words.iter_mut().zip((0..).step_by(8)) {
+        *word = read_at(unit, Space::Generic, lane, address.wrapping_add(offset))?;
+    }
+    Ok(words)
+}
+
+/// Returns the parts that a lane's access transfers: one, or four of one row each.
+fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Result<Vec<Rows>, &'static str> {
+    let are_pixels = matches!(map.part, Part::Pixels { .. });
+    if map.rank != access.rank {
+        return Err("the rank of the tensor map differs from that of the instruction");
+    }
+    if are_pixels != (access.mode == Mode::Pixels) {
+        return Err("the mode of the tensor map differs from that of the instruction (tiled, im2col)");
+    }
+    let number = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane].cast_signed());
+    let given: Vec<i64> = access.coordinates.iter().map(number).collect();
+    // Shared memory takes whole granules, and those of the tensor are aligned.
+    if map.slice.is_none() && given[0] * map.element.bytes().cast_signed() % GRANULE.cast_signed() != 0 {
+        return Err("the first coordinate is not a multiple of 16 bytes");
+    }
+    let writes = matches!(access.way, Way::Store | Way::Reduce(_));
+    if writes && given.iter().any(|coordinate| *coordinate < 0) {
+        return Err("a write to a tensor has a negative coordinate");
+    }
+    let offset = |row: &u32| i64::from(unit.frame.row::<u32>(*row)[lane] & 0xffff);
+    let offsets: Vec<i64> = access.offsets.iter().map(offset).collect();
+    let place = |given: &[i64]| -> Coordinates { std::array::from_fn(|at| given.get(at).copied().unwrap_or(0)) };
+    if access.mode == Mode::FourRows {
+        return Ok(given[1..].iter().map(|row| Rows::new(map, place(&[given[0], *row]), &offsets)).collect());
+    }
+    let rows = Rows::new(map, place(&given), &offsets);
+    if are_pixels && !rows.begins_inside() {
+        return Err("the first pixel is outside the corners of the tensor map");
+    }
+    if writes && map.has_corners_outside() {
+        return Err("a write to a tensor has corners outside the tensor");
+    }
+    Ok(vec![rows])
+}
+
+/// Writes a part to each destination block, and completes its bytes on the mbarrier objects.
+fn load(unit: &mut Unit<'_>, op: &Op, access: &TensorAccess, transfer: &Transfer<'_>) -> Result<(), Trap> {
+    let lane = transfer.lane;
+    let (to, barrier) = (transfer.shared, unit.frame.row::<u64>(op.e)[lane]);
+    let targets: Vec<(u64, u64)> = if op.d == NO_REGISTER {
+        vec![(to, barrier)]
+    } else {
+        let parity = rank_of(barrier, unit.block.rank) & 1;
+        let ranks = Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff);
+        let signalled = |rank: u32| if access.is_paired { rank & !1 | parity } else { rank };
+        ranks.map(|rank| rank as u32).map(|rank| (address_in(to, rank), address_in(barrier, signalled(rank)))).collect()
+    };
+    for (to, barrier) in targets {
+        Transfer { starts: transfer.starts.clone(), shared: to, ..*transfer }.load(unit)?;
+        let bytes = transfer.rows() * transfer.map.row();
+        let complete = |bits: u64| Mbarrier::from_bits(bits).complete(bytes as u32).bits();
+        update_at::<u64>(unit, Space::Shared, lane, barrier, complete)?;
+    }
+    Ok(())
+}
+
+impl Transfer<'_> {
+    fn rows(&self) -> u64 {
+        self.starts.iter().map(Rows::left).sum()
+    }
+
+    fn load(&self, unit: &mut Unit<'_>) -> Result<(), Trap> {
+        self.each_granule(unit, true, |unit, granule, at| {
+            for (offset, at) in [(0, at), (8, at + 8)] {
+                let inside = granule.inside.saturating_sub(offset).min(8);
+                let value = self.fetch(unit, granule.address.wrapping_add(offset), inside)?;
+                write_at(unit, Space::Shared, self.lane, self.map.swizzle.place(at), value)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads eight bytes of the tensor, of which the first `inside` are in bounds.
+    fn fetch(&self, unit: &mut Unit<'_>, address: u64, inside: u64) -> Result<u64, Trap> {
+        if inside == 8 {
+            return Ok(self.map.element.loaded(read_at(unit, Space::Global, self.lane, address)?));
+        }
+        let (size, mut value) = (self.map.element.bytes(), 0);
+        for offset in (0..inside).step_by(size as usize) {
+            let element = read_bytes(unit, Space::Global, self.lane, address.wrapping_add(offset), size)?;
+            value |= element << (8 * offset);
+        }
+        let beyond = u64::MAX << (8 * inside);
+        Ok(self.map.element.loaded(value) & !beyond | self.map.fill & beyond)
+    }
+
+    /// Calls `put` for each element to write, with its addresses in the tensor and in shared memory. All elements of a granule that begins
+    /// inside the tensor are written, even those beyond the edge.
+    fn store(
+        &self,
+        unit: &mut Unit<'_>,
+        mut put: impl FnMut(&mut Unit<'_>, u64, u64) -> Result<(), Trap>,
+    ) -> Result<(), Trap> {
+        let size = self.map.element.bytes();
+        self.each_granule(unit, false, |unit, granule, at| {
+            let written = if granule.inside == 0 { 0 } else { GRANULE };
+            for offset in (0..written).step_by(size as usize) {
+                let from = self.map.swizzle.place((at + offset) & !7) + offset % 8;
+                put(unit, granule.address.wrapping_add(offset), from)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `act` for each granule, with its address in shared memory before swizzling.
+    fn each_granule(
+        &self,
+        unit: &mut Unit<'_>,
+        write: bool,
+        mut act: impl FnMut(&mut Unit<'_>, Granule, u64) -> Result<(), Trap>,
+    ) -> Result<(), Trap> {
+        let (pitch, granules) = (self.map.pitch(), self.map.row() / GRANULE);
+        check_alignment(self.shared, ALIGNMENT, self.lane, write)?;
+        // The check precedes all transfers, and the walk through a part of any size.
+        let bytes = (self.rows().saturating_sub(1)).saturating_mul(pitch).saturating_add(self.map.row());
+        check_reach(unit, Space::Shared, self.lane, self.shared.saturating_add(bytes.max(1) - 1), write)?;
+        let rows = self.starts.iter().flat_map(Rows::clone);
+        for (row, first) in rows.zip((self.shared..).step_by(pitch as usize)) {
+            for number in 0..granules {
+                act(unit, self.map.granule(row, number), first + GRANULE * number)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_bytes(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    (address, bytes): (u64, u64),
+    value: u64,
+) -> Result<(), Trap> {
+    match bytes {
+        1 => write_at(unit, space, lane, address, value as u8),
+        2 => write_at(unit, space, lane, address, value as u16),
+        4 => write_at(unit, space, lane, address, value as u32),
+        _ => write_at(unit, space, lane, address, value),
+    }
+}

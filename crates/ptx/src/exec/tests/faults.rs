@@ -1,0 +1,192 @@
+//! Faults that stop a launch, and refusals before it.
+
+use std::sync::Mutex;
+
+use super::super::{ReportKind, lower};
+use super::{BASE, Bench};
+use crate::syntax;
+
+#[test]
+fn an_illegal_address_names_block_thread_line_and_access() {
+    let bench = Bench::body(
+        "
+    setp.ne.u32 %p1, %i, 70;
+    @%p1 bra OUT;
+    st.global.u32 [%p+4094], %t;
+OUT:",
+        4096,
+    );
+    let fault = bench.launch(3, 32).expect_err("misaligned");
+    assert_eq!(fault.kind, ReportKind::MisalignedAddress);
+    let bench = Bench::body(
+        "
+    setp.ne.u32 %p1, %i, 70;
+    @%p1 bra OUT;
+    st.global.u64 [%p+4096], 1;
+OUT:",
+        4096,
+    );
+    let fault = bench.launch(3, 32).expect_err("one past the end");
+    assert_eq!(fault.kind, ReportKind::IllegalAddress);
+    assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
+    let access = fault.access.expect("an access failed");
+    assert_eq!((access.address, access.size, access.write), (BASE + 4096, 8, true));
+    assert_eq!(fault.line, 22);
+    assert_eq!(
+        fault.to_string(),
+        "kernel `main`: illegal address: 8-byte write at 0x7f0000001000, \
+         block (2, 0, 0), thread (6, 0, 0), PTX line 22"
+    );
+}
+
+#[test]
+fn accesses_outside_every_space_are_illegal() {
+    for access in [
+        "ld.global.u32 %r2, [%p+4096];",
+        "ld.global.u32 %r2, [%p+-4];",
+        "ld.u32 %r2, [0];",
+        "ld.shared.u32 %r2, [8];",
+        "ld.local.u32 %r2, [64];",
+        "mov.u64 %d1, 0xffffffffffffff00; ld.u32 %r2, [%d1];",
+        "mov.u64 %d1, 0x1000000000000; ld.u32 %r2, [%d1];",
+        "st.global.u32 [%p+4096], 0;",
+        "atom.global.add.u32 %r2, [%p+4096], 1;",
+        // The first bytes are in bounds, the last are not.
+        "mov.u32 %r3, 0; @%q bra SKIP; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4096]; SKIP:",
+    ] {
+        let fault = Bench::body(access, 4096).launch(1, 1).expect_err(access);
+        assert_eq!(fault.kind, ReportKind::IllegalAddress, "{access}");
+    }
+}
+
+#[test]
+fn vectors_are_aligned_as_a_whole() {
+    let fault = Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+4];", 4096)
+        .launch(1, 32)
+        .expect_err("8 bytes at an odd multiple of 4");
+    assert_eq!(fault.kind, ReportKind::MisalignedAddress);
+    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096).launch(1, 32).expect("aligned");
+}
+
+#[test]
+fn trap_reports_the_lowest_thread_that_reached_it() {
+    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096).launch(1, 32).expect_err("a trap");
+    assert_eq!((fault.kind, fault.thread), (ReportKind::Trap, [10, 0, 0]));
+}
+
+#[test]
+fn launches_that_do_not_fit_are_refused() {
+    let bench = Bench::body("", 4096);
+    let refuse = |grid, block, params: &[u8]| {
+        let fault = bench.launch_with(grid, block, params).expect_err("refused");
+        matches!(fault.kind, ReportKind::InvalidLaunch(_))
+    };
+    let params = BASE.to_le_bytes();
+    assert!(refuse([0, 1, 1], [1, 1, 1], &params));
+    assert!(refuse([1, 1, 1], [1025, 1, 1], &params));
+    assert!(refuse([1, 1, 1], [1, 1, 1], &params[..7]));
+}
+
+#[test]
+fn unsupported_instructions_are_refused_with_name_and_location() {
+    let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
+                .reg .b32 %r<9>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}";
+    let module = syntax::parse(text).expect("it parses");
+    let error = lower(&module).expect_err("it is not supported");
+    assert_eq!((error.line, error.column), (7, 5));
+    assert_eq!(error.to_string(), "line 7, column 5: instruction `tcgen05` is not supported");
+    for (opcode, instruction) in [
+        ("multimem", "multimem.red.relaxed.sys.global.add.u32 [%d1], 1;"),
+        ("txq", "txq.channel_order.b32 %r1, [%d1];"),
+    ] {
+        let text =
+            text.replace("tcgen05.wait::ld.sync.aligned;", instruction).replace("%r<9>", "%r<9>; .reg .b64 %d<2>");
+        let error = lower(&syntax::parse(&text).expect("it parses")).expect_err("it is not supported").to_string();
+        assert!(error.contains(opcode) && error.contains("line 7, column 5"), "{error}");
+    }
+}
+
+/// Unsupported instructions and forms, each with a part of the refusal.
+const REFUSED: &[(&str, &str)] = &[
+    ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;", "instruction `tcgen05` is not supported"),
+    ("tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];", "instruction `tcgen05` is not supported"),
+    ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;", "instruction `tcgen05` is not supported"),
+    ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];", "instruction `multimem` is not supported"),
+    ("multimem.st.relaxed.sys.global.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
+    ("multimem.red.relaxed.sys.global.add.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
+    (
+        "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r2, %r2}], [%r3], {1, 2};",
+        "`cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes` with these operands is not supported",
+    ),
+    (
+        "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128 [%d1, {%r2, %r2, %r2}], {1, 2};",
+        "`cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128` with these operands is not supported",
+    ),
+    ("tex.2d.f32.f32 %f4, [%d1, {%f1, %f2}], %f3;", "`tex.2d.f32.f32` with these operands is not supported"),
+    ("txq.channel_order.b32 %r1, [%d1];", "`txq.channel_order.b32` with these operands is not supported"),
+    ("suq.memory_layout.b32 %r1, [%d1];", "`suq.memory_layout.b32` with these operands is not supported"),
+];
+
+#[test]
+fn unsupported_instruction_is_refused_by_its_spelling() {
+    for (instruction, reason) in REFUSED {
+        let text = format!(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry k()\n{{\n    .reg .b32 %r<9>; .reg .b64 %d<4>; \
+             .reg .f32 %f<9>; .reg .pred %p<2>;\n    {instruction}\n    ret;\n}}"
+        );
+        let module = syntax::parse(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+        let error = lower(&module).expect_err(instruction).to_string();
+        assert_eq!(error, format!("line 7, column 5: {reason}"), "{instruction}");
+    }
+}
+
+#[test]
+fn continued_launch_loses_faulting_threads_only() {
+    let mut bench = Bench::body(
+        "
+    setp.eq.u32 %p1, %t, 40;
+    @%p1 bra WRONG;
+    bar.sync 0;
+    st.global.u32 [%at4], 1;
+    ret;
+WRONG:
+    st.global.u32 [%p+4096], %t;
+    st.global.u32 [%at4], 1;",
+        4096,
+    );
+    bench.host.continued_after = Some(Mutex::default());
+    let expected: Vec<u32> = (0..96).map(|thread| u32::from(thread != 40)).collect();
+    assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
+    let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
+    assert_eq!((fault.kind, fault.thread), (ReportKind::IllegalAddress, [40, 0, 0]));
+}
+
+#[test]
+fn continued_launch_loses_threads_in_functions_and_counts_each_faulting_warp() {
+    let mut bench = Bench::new(
+        "
+.func wrong(.param .u64 at)
+{
+    .reg .b64 %d1;
+    ld.param.u64 %d1, [at];
+    st.global.u32 [%d1+4096], 1;
+    ret;
+}
+.visible .entry main(.param .u64 p)
+{
+    .reg .b64 %p;
+    ld.param.u64 %p, [p];
+    { .param .u64 a; st.param.u64 [a], %p; call wrong, (a); }
+    st.global.u32 [%p], 1;
+    ret;
+}",
+        4096,
+    );
+    bench.host.continued_after = Some(Mutex::default());
+    bench.launch(2, 96).expect("the launch goes on");
+    assert_eq!(bench.memory.read::<u32>(0, 1), [0], "no thread continued");
+    let faults = bench.host.continued_after.expect("faults are passed over").into_inner().expect("no thread panics");
+    assert_eq!(faults.len(), 6);
+    assert!(faults.iter().all(|fault| &*fault.function == "wrong"), "{faults:?}");
+}

@@ -1,0 +1,72 @@
+//! Errors in PTX source text.
+
+/// A position in the source, in lines and characters from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub(crate) struct Span {
+    /// The line.
+    pub(crate) line: u32,
+    /// The character in the line.
+    pub(crate) column: u32,
+}
+
+/// The class of an [`Error`], which the driver maps to a status code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The text is not valid PTX, or refers to something that does not exist.
+    Syntax,
+    /// `.version` is newer than [`MAX_VERSION`](super::MAX_VERSION).
+    UnsupportedVersion,
+    /// `.target` names an unsupported architecture.
+    UnsupportedTarget,
+    /// `.address_size` is 32 or absent.
+    UnsupportedAddressSize,
+    /// The text exceeds a limit of the front end, such as the depth of nesting.
+    Limit,
+}
+
+/// An error in PTX source text: the position, the expected token and the found one.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("line {}, column {}: expected {expected}, found {found}", span.line, span.column)]
+pub struct Error {
+    kind: ErrorKind,
+    span: Span,
+    expected: String,
+    found: String,
+}
+
+impl Error {
+    /// Creates an error. `found` is the token as the message quotes it.
+    pub(super) fn new(kind: ErrorKind, span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { kind, span, expected: expected.into(), found: found.into() }
+    }
+
+    /// Creates a [`ErrorKind::Syntax`] error.
+    pub(super) fn syntax(span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Syntax, span, expected, found)
+    }
+
+    /// Returns the class of the error.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the line, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u32 {
+        self.span.line
+    }
+
+    /// Returns the column in characters, from 1.
+    #[cfg(test)]
+    pub(crate) const fn column(&self) -> u32 {
+        self.span.column
+    }
+
+    /// Returns the found token, shortened if it is long.
+    #[cfg(test)]
+    pub(crate) fn found(&self) -> &str {
+        &self.found
+    }
+}

@@ -1,0 +1,211 @@
+//! Items of module scope.
+
+use super::Parser;
+use crate::syntax::ast::{Alias, FunctionId, FunctionKind, Linkage, SourceFile};
+use crate::syntax::error::Error;
+use crate::syntax::lexer::TokenKind;
+use crate::syntax::modifier::Space;
+use crate::syntax::operand::{GlobalId, Symbol};
+use crate::syntax::scalar::ScalarClass;
+use crate::syntax::scope::Binding;
+use crate::syntax::variable::Variable;
+
+impl Parser<'_> {
+    /// Parses all items up to the end of the text.
+    pub(super) fn module_items(&mut self) -> Result<(), Error> {
+        while self.peek().kind != TokenKind::End {
+            self.module_item()?;
+        }
+        Ok(())
+    }
+
+    fn module_item(&mut self) -> Result<(), Error> {
+        const EXPECTED: &str = "a directive of module scope, such as '.entry', '.func' or '.global'";
+        let token = self.peek();
+        if token.is(";") {
+            self.advance();
+            return Ok(());
+        }
+        if token.kind != TokenKind::Dot {
+            return Err(self.unexpected(EXPECTED));
+        }
+        match token.text {
+            "file" => self.file(),
+            "section" => self.section(),
+            "alias" => self.alias(),
+            "loc" => self.location().map(drop),
+            "pragma" => {
+                let strings = self.pragma()?;
+                self.module.pragmas.extend(strings);
+                Ok(())
+            }
+            "extern" | "visible" | "weak" | "common" | "entry" | "func" | "global" | "const" | "shared" | "texref"
+            | "samplerref" | "surfref" | "tex" => self.linked_item(),
+            _ => Err(self.unexpected(EXPECTED)),
+        }
+    }
+
+    fn linked_item(&mut self) -> Result<(), Error> {
+        let linkage = self.linkage();
+        let token = self.peek();
+        if self.accept_dot("entry") {
+            return self.function(FunctionKind::Entry, linkage);
+        }
+        if self.accept_dot("func") {
+            return self.function(FunctionKind::Device, linkage);
+        }
+        let space = match token.text {
+            "global" => Space::Global,
+            "const" => Space::Const,
+            "shared" => Space::Shared,
+            // The obsolete `.tex` space and references without a space are in the global space.
+            "tex" | "texref" | "samplerref" | "surfref" => Space::Global,
+            _ => return Err(self.unexpected("'.entry', '.func', '.global', '.const' or '.shared'")),
+        };
+        if linkage == Linkage::Common && space != Space::Global {
+            return Err(self.unexpected("'.global' after '.common'"));
+        }
+        if !token.text.ends_with("ref") {
+            self.advance();
+        }
+        self.variables(space, linkage, Self::add_global)
+    }
+
+    fn linkage(&mut self) -> Linkage {
+        let linkage = match self.peek() {
+            token if token.is_dot("extern") => Linkage::Extern,
+            token if token.is_dot("visible") => Linkage::Visible,
+            token if token.is_dot("weak") => Linkage::Weak,
+            token if token.is_dot("common") => Linkage::Common,
+            _ => return Linkage::Internal,
+        };
+        self.advance();
+        linkage
+    }
+
+    /// Adds a variable, or completes one that was declared `.extern`.
+    fn add_global(&mut self, variable: Variable) -> Result<(), Error> {
+        match self.symbols.get(&variable.name) {
+            None => {
+                let index = u32::try_from(self.module.variables.len()).expect("fewer variables than bytes of source");
+                self.symbols.insert(variable.name, Symbol::Global(GlobalId(index)));
+                self.module.variables.push(variable);
+                Ok(())
+            }
+            Some(&Symbol::Global(id)) if self.may_redeclare(id, &variable) => {
+                let before = &mut self.module.variables[id.0 as usize];
+                if before.linkage == Linkage::Extern {
+                    *before = variable;
+                }
+                Ok(())
+            }
+            Some(_) => {
+                let found = format!("'{}' again", self.module.text(variable.name));
+                Err(Error::syntax(variable.span, "a name that is not declared yet", found))
+            }
+        }
+    }
+
+    /// Parses `.global` and `.const` in a body: module variables with the scope of the body.
+    pub(super) fn hidden_globals(&mut self, space: Space) -> Result<(), Error> {
+        self.advance();
+        self.variables(space, Linkage::Internal, |parser, variable| {
+            let index = u32::try_from(parser.module.variables.len()).expect("fewer variables than bytes of source");
+            let symbol = Symbol::Global(GlobalId(index));
+            if variable.scalar.class() == ScalarClass::Opaque {
+                let found = format!("'{}'", parser.module.text(variable.name));
+                return Err(Error::syntax(variable.span, "textures and surfaces in module scope only", found));
+            }
+            if !parser.scopes.bind(variable.name, Binding::Symbol(symbol)) {
+                let found = format!("'{}' again", parser.module.text(variable.name));
+                return Err(Error::syntax(variable.span, "a name that is not declared in this scope yet", found));
+            }
+            parser.module.variables.push(variable);
+            Ok(())
+        })
+    }
+
+    fn may_redeclare(&self, id: GlobalId, variable: &Variable) -> bool {
+        let before = self.module.variable(id);
+        let same_type = before.space == variable.space && before.scalar == variable.scalar;
+        same_type && (before.linkage == Linkage::Extern || variable.linkage == Linkage::Extern)
+    }
+
+    /// Parses `.file 1 "path", timestamp, size`, which has no semicolon.
+    fn file(&mut self) -> Result<(), Error> {
+        self.advance();
+        let index = self.u32("the index of a file")?;
+        let path = self.string()?.to_owned();
+        while self.accept(",") {
+            self.u32("a timestamp or size")?;
+        }
+        self.module.files.push(SourceFile { index, path });
+        Ok(())
+    }
+
+    /// Skips `.section .debug_info { … }`, the debug information.
+    fn section(&mut self) -> Result<(), Error> {
+        self.advance();
+        match self.peek().kind {
+            TokenKind::Dot | TokenKind::Word => self.advance(),
+            _ => return Err(self.unexpected("the name of a section")),
+        };
+        self.expect("{")?;
+        self.skip_braces()
+    }
+
+    /// Parses `.alias name, aliasee;`.
+    fn alias(&mut self) -> Result<(), Error> {
+        self.advance();
+        let alias = self.declared_function()?;
+        self.expect(",")?;
+        let aliasee = self.declared_function()?;
+        self.expect(";")?;
+        self.module.aliases.push(Alias { alias, aliasee });
+        Ok(())
+    }
+
+    /// Parses the name of a declared function.
+    pub(super) fn declared_function(&mut self) -> Result<FunctionId, Error> {
+        let token = self.word("the name of a function")?;
+        let name = self.intern(token.text);
+        self.function_named(name).ok_or_else(|| Self::unexpected_at(&token, "the name of a declared function"))
+    }
+
+    /// Parses `.pragma "a", "b";`.
+    pub(super) fn pragma(&mut self) -> Result<Vec<String>, Error> {
+        self.advance();
+        let mut strings = vec![self.string()?.to_owned()];
+        while self.accept(",") {
+            strings.push(self.string()?.to_owned());
+        }
+        self.expect(";")?;
+        Ok(strings)
+    }
+
+    /// Parses `.loc file line column`, with its optional parts and without a semicolon.
+    pub(super) fn location(&mut self) -> Result<[u32; 3], Error> {
+        self.advance();
+        let place = self.place()?;
+        while self.accept(",") {
+            let token = self.word("'function_name' or 'inlined_at'")?;
+            match token.text {
+                "inlined_at" => drop(self.place()?),
+                "function_name" => {
+                    self.word("the label of a function's name")?;
+                    if self.accept("+") {
+                        self.u32("an offset")?;
+                    }
+                }
+                _ => {
+                    return Err(Self::unexpected_at(&token, "'function_name' or 'inlined_at'"));
+                }
+            }
+        }
+        Ok(place)
+    }
+
+    fn place(&mut self) -> Result<[u32; 3], Error> {
+        Ok([self.u32("the index of a file")?, self.u32("a line")?, self.u32("a column")?])
+    }
+}

@@ -1,0 +1,65 @@
+//! `.version`, `.target`, `.address_size`.
+
+use crate::syntax::{ErrorKind, TargetVariant, Texturing, Version, parse, parse_for};
+
+fn header(version: &str, target: &str) -> String {
+    format!(".version {version}\n.target {target}\n.address_size 64\n")
+}
+
+#[test]
+fn version_is_compared_as_two_numbers() {
+    let module = parse(&header("8.10", "sm_90")).expect("8.10 is older than 9.5");
+    assert_eq!(module.version, Version { major: 8, minor: 10 });
+    let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 }).expect_err("8.10 follows 8.9");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+}
+
+#[test]
+fn version_newer_than_the_newest_is_a_separate_error_with_its_location() {
+    let error = parse(&header("9.6", "sm_90")).expect_err("too new");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+    assert_eq!(error.to_string(), "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'");
+}
+
+#[test]
+fn version_too_new_is_reported_even_if_the_rest_is_not_understood() {
+    let error = parse(".version 42.0\n.target sm_999\n§").expect_err("too new");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
+}
+
+#[test]
+fn target_options_are_read() {
+    let module = parse(&header("9.0", "sm_100f, debug, texmode_independent")).expect("valid");
+    assert_eq!(module.target.architecture, 100);
+    assert_eq!(module.target.variant, TargetVariant::Family);
+    assert!(module.target.debug);
+    assert_eq!(module.target.texturing, Texturing::Independent);
+    let module = parse(&header("8.0", "sm_90a")).expect("valid");
+    assert_eq!(module.target.variant, TargetVariant::Architecture);
+    let module = parse(&header("1.4", "sm_13, map_f64_to_f32")).expect("valid");
+    assert!(module.target.map_f64_to_f32);
+}
+
+#[test]
+fn unknown_target_is_its_own_kind() {
+    for target in ["sm_9000", "gfx90a", "sm_", "sm_+90", "sm_90b"] {
+        let error = parse(&header("8.0", target)).expect_err("no such target");
+        assert_eq!(error.kind(), ErrorKind::UnsupportedTarget, "{target}");
+        assert_eq!((error.line(), error.column()), (2, 9));
+    }
+}
+
+#[test]
+fn address_size_of_32_bits_is_its_own_kind_also_by_default() {
+    let error = parse(".version 8.0\n.target sm_90\n.address_size 32\n").expect_err("32 bits");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
+    assert_eq!(error.to_string(), "line 3, column 15: expected an address size of 64, found '32'");
+    let error = parse(".version 8.0\n.target sm_90\n").expect_err("32 bits is the default");
+    assert_eq!(error.kind(), ErrorKind::UnsupportedAddressSize);
+}
+
+#[test]
+fn empty_text_expects_a_version() {
+    let error = parse("").expect_err("nothing there");
+    assert_eq!(error.to_string(), "line 1, column 1: expected '.version', found the end of the text");
+}

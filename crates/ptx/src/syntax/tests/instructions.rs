@@ -1,0 +1,143 @@
+//! Guards, suffixes and the shapes of operands.
+
+use super::{body, instruction, operands, refused_body};
+use crate::syntax::{
+    Address, Base, CacheLevel, Compare, Eviction, Modifier, Opcode, Operand, Operation, Predicate, RegisterId,
+    Rounding, ScalarType, Scope, Semantics, Shape, Space, Span,
+};
+
+const R0: RegisterId = RegisterId(0);
+const R1: RegisterId = RegisterId(1);
+
+#[test]
+fn guards_are_parsed_with_their_negation() {
+    let plain = instruction("@%p1 ret;");
+    assert_eq!(plain.predicate, Some(Predicate { register: R0, negated: false }));
+    let negated = instruction("  @!%p1 ret;");
+    assert_eq!(negated.predicate, Some(Predicate { register: R0, negated: true }));
+    assert_eq!(negated.span, Span { line: 6, column: 9 });
+}
+
+#[test]
+fn suffixes_are_parsed_in_order_and_by_opcode() {
+    use Modifier as M;
+    for (text, opcode, expected) in [
+        (
+            "add.rn.ftz.sat.f32 %f1, %f1, %f1;",
+            Opcode::Add,
+            vec![M::Round(Rounding::NearestEven), M::FlushToZero, M::Saturate, M::Type(ScalarType::F32)],
+        ),
+        ("mul.lo.s32 %r1, %r1, %r1;", Opcode::Mul, vec![M::Lo, M::Type(ScalarType::S32)]),
+        ("setp.lo.u32 %p1, %r1, %r1;", Opcode::Setp, vec![M::Compare(Compare::Lower), M::Type(ScalarType::U32)]),
+        (
+            "setp.geu.and.f32 %p1, %f1, %f1, %p1;",
+            Opcode::Setp,
+            vec![M::Compare(Compare::GreaterEqualUnordered), M::Operation(Operation::And), M::Type(ScalarType::F32)],
+        ),
+        (
+            "ld.acquire.gpu.global.L1::evict_last.L2::128B.v2.u32 {%r1, %r2}, [%d1];",
+            Opcode::Ld,
+            vec![
+                M::Semantics(Semantics::Acquire),
+                M::Scope(Scope::Gpu),
+                M::Space(Space::Global),
+                M::Evict(CacheLevel::L1, Eviction::Last),
+                M::PrefetchSize(128),
+                M::Vector(2),
+                M::Type(ScalarType::U32),
+            ],
+        ),
+        ("membar.gl;", Opcode::Membar, vec![M::Scope(Scope::Gpu)]),
+        (
+            "st.shared::cluster.u32 [%r1], %r1;",
+            Opcode::St,
+            vec![M::Space(Space::SharedCluster), M::Type(ScalarType::U32)],
+        ),
+    ] {
+        let found = instruction(text);
+        assert_eq!((found.opcode, found.modifiers), (opcode, expected), "{text}");
+    }
+}
+
+#[test]
+fn matrix_shapes_are_read() {
+    let found = instruction(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
+    );
+    assert!(found.has(Modifier::Shape(Shape { m: 16, n: 8, k: 16 })));
+    assert_eq!(found.types().count(), 4);
+    assert!(instruction("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1,%r2}, [%r3];").has(Modifier::Shape(Shape {
+        m: 8,
+        n: 8,
+        k: 0
+    })));
+}
+
+#[test]
+fn addresses_have_base_and_offset() {
+    let address = |text: &str| match operands(&format!("ld.shared.u32 %r1, {text};"))[1] {
+        Operand::Address(address) => (address.base, address.offset),
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(address("[%d1]"), (Base::Register(R1), 0));
+    assert_eq!(address("[%d1+8]"), (Base::Register(R1), 8));
+    assert_eq!(address("[%d1+-8]"), (Base::Register(R1), -8));
+    assert_eq!(address("[%d1+4*2-16]"), (Base::Register(R1), -8));
+    assert_eq!(address("[0x10]"), (Base::Absolute, 16));
+    assert_eq!(address("[16+4*2]"), (Base::Absolute, 24));
+}
+
+#[test]
+fn pairs_sinks_negations_and_vectors_are_read() {
+    assert_eq!(operands("setp.eq.s32 %p1|%p2, 1, 2;")[0], Operand::Pair(Some(R0), Some(R1)));
+    assert_eq!(operands("setp.eq.s32 _|%p2, 1, 2;")[0], Operand::Pair(None, Some(R0)));
+    assert_eq!(operands("setp.eq.s32 %p2|_, 1, 2;")[0], Operand::Pair(Some(R0), None));
+    assert_eq!(operands("atom.add.u32 _, [%d1], 1;")[0], Operand::Sink);
+    assert_eq!(operands("not.pred %p1, !%p2;")[1], Operand::Not(R1));
+    let vector = operands("mov.b64 {%r1, _}, %d1;");
+    assert_eq!(vector[0], Operand::Vector([Operand::Register(R0), Operand::Sink].into()));
+    let negative = operands("mov.b32 %r1, -1;");
+    assert!(matches!(negative[1], Operand::Integer(integer) if integer.value() == -1));
+}
+
+#[test]
+fn texture_coordinates_follow_their_handle() {
+    let found = operands("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, {%f5, %f6}];");
+    let Operand::Tensor(tensor) = &found[1] else { panic!("{found:?}") };
+    assert!(matches!(tensor.handle, Address { base: Base::Register(_), offset: 0 }));
+    assert_eq!((tensor.sampler, tensor.coordinates.len()), (None, 2));
+    let found = operands("tex.1d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%d1, %d2, {%f5}];");
+    let Operand::Tensor(tensor) = &found[1] else { panic!("{found:?}") };
+    assert!(tensor.sampler.is_some());
+}
+
+#[test]
+fn video_selectors_are_read() {
+    let found = operands("vadd2.s32.u32.u32 %r1, %r1.h10, %r2.h32, %r1;");
+    assert!(matches!(found[1], Operand::Select(_, selector) if selector.halves && selector.indices[..2] == [1, 0]));
+    assert!(refused_body("vadd2.s32.u32.u32 %r1, %r1.h90, %r2, %r1;").contains("found '.h90'"));
+}
+
+#[test]
+fn opcodes_of_every_family_parse() {
+    body(
+        "cp.async.cg.shared.global.L2::128B [%r1], [%d1], 16;\ncp.async.wait_group 0;\nmbarrier.init.shared::cta.b64 [%r1], 1;\n\
+         mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;\nbarrier.cluster.arrive.release.aligned;\nfence.acq_rel.gpu;\n\
+         fence.proxy.async.shared::cta;\nvote.sync.ballot.b32 %r1, %p1, -1;\nmatch.any.sync.b32 %r1, %r2, -1;\nredux.sync.add.u32 %r1, %r2, -1;\n\
+         activemask.b32 %r1;\nlop3.b32 %r1, %r1, %r2, %r3, 0x96;\nprmt.b32 %r1, %r2, %r3, 0x3210;\nshf.l.wrap.b32 %r1, %r2, %r3, 4;\n\
+         elect.sync _|%p1, -1;\nsetmaxnreg.inc.sync.aligned.u32 240;\ngriddepcontrol.wait;\nnanosleep.u32 40;\ntrap;\nexit;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %d1, %d2, 1, 1, 1, 0, 0;\nisspacep.shared %p1, %d1;\n\
+         cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r3}], [%r4];\n\
+         dp4a.u32.u32 %r1, %r2, %r3, %r4;\ntestp.finite.f32 %p1, %f1;\nclz.b32 %r1, %r2;\nmapa.shared::cluster.u32 %r1, %r2, %r3;",
+    );
+}
+
+#[test]
+fn unknown_opcodes_and_suffixes_are_named() {
+    assert_eq!(refused_body("frobnicate.u32 %r1;"), "line 6, column 1: expected an instruction, found 'frobnicate'");
+    assert_eq!(refused_body("add.u33 %r1, %r1, 1;"), "line 6, column 4: expected a suffix of 'add', found '.u33'");
+    assert_eq!(
+        refused_body("ld.global.L2::7B.u32 %r1, [%d1];"),
+        "line 6, column 10: expected a suffix of 'ld', found '.L2::7B'"
+    );
+}

@@ -1,0 +1,203 @@
+//! Required ISA versions and architectures of instructions, suffixes and special registers.
+//!
+//! The tables of instructions and of special registers have a column of requirements. This file has the requirements of suffixes that apply
+//! to any instruction. Everything else is older than the simulated devices, or accepted in every module.
+//!
+//! A requirement is `VERSION TARGET: FORMS`. Without a target, it applies to the version only. A target such as `sm_90a` requires an
+//! architecture-specific or family-specific target of that generation. A form is a set of suffixes in any order, or `|p`, a vector of
+//! results with a predicate. Without forms, the requirement applies to every form of the instruction.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Context;
+use crate::syntax::ast::{Instruction, Module, Target, TargetVariant, Version};
+use crate::syntax::error::Error;
+use crate::syntax::modifier::Modifier;
+use crate::syntax::opcode::Opcode;
+use crate::syntax::operand::Operand;
+use crate::syntax::special::SpecialRegister;
+
+/// The requirements of suffixes, with any instruction.
+const SUFFIXES: &[&str] = &[
+    "6.0 sm_70: .acq_rel .acquire .relaxed .release .sc .weak",
+    "6.3 sm_75: .b1 .s4 .u4",
+    "7.0 sm_80: .NaN .bf16 .bf16x2 .relu .tf32",
+    "7.2 sm_86: .xorsign",
+    "7.4 sm_70: .L1::evict_first .L1::evict_last .L1::evict_normal .L1::evict_unchanged .L1::no_allocate",
+    "7.4 sm_75: .L2::128B .L2::64B",
+    "7.4 sm_80: .L2::256B .L2::cache_hint .L2::evict_first .L2::evict_last .L2::evict_normal .L2::evict_unchanged",
+    "7.8 sm_90: .cluster .shared::cluster",
+    "8.2 sm_70: .mmio",
+    "8.3: .param::entry",
+    "8.3 sm_70: .b128",
+    "8.4 sm_89: .e4m3 .e5m2",
+    "8.6: .e2m1x2 .e2m3x2 .e3m2x2",
+    "8.6 sm_100: .cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4",
+];
+
+/// Every requirement.
+static REQUIREMENTS: LazyLock<Vec<Requirement>> = LazyLock::new(|| {
+    let suffixes = SUFFIXES.iter().filter_map(|row| Requirement::of_forms(None, row));
+    let instructions = Opcode::all().flat_map(|opcode| {
+        opcode.requirements().iter().filter_map(move |row| Requirement::of_forms(Some(opcode), row))
+    });
+    let registers = SpecialRegister::REQUIREMENTS.iter().filter_map(|&(register, name, row)| {
+        let minimum = Minimum::parse(row)?;
+        Some(vec![Requirement { name: name.into(), subject: Subject::Register(register), minimum }])
+    });
+    suffixes.chain(instructions).chain(registers).flatten().collect()
+});
+
+/// The minimum version and architecture of a subject.
+#[derive(Debug)]
+struct Requirement {
+    /// The subject's name in error messages.
+    name: String,
+    subject: Subject,
+    minimum: Minimum,
+}
+
+#[derive(Debug)]
+enum Subject {
+    /// An instruction, or any, with all of the suffixes.
+    Form(Option<Opcode>, Vec<Modifier>),
+    /// An instruction with a vector of results and a predicate.
+    Pair(Opcode),
+    Register(SpecialRegister),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Minimum {
+    version: Version,
+    /// The architecture; 0 for any.
+    architecture: u32,
+    /// `true` if the target must be specific to that generation.
+    is_specific: bool,
+}
+
+/// The requirements that a module does not meet.
+#[derive(Default)]
+pub(in crate::syntax) struct Unmet {
+    forms: HashMap<Option<Opcode>, Vec<&'static Requirement>>,
+    registers: Vec<&'static Requirement>,
+}
+
+impl Minimum {
+    fn parse(text: &str) -> Option<Self> {
+        let (version, target) = text.split_once(" sm_").unwrap_or((text, "0"));
+        let (major, minor) = version.split_once('.')?;
+        let (architecture, is_specific) = target.strip_suffix('a').map_or((target, false), |target| (target, true));
+        let version = Version { major: major.parse().ok()?, minor: minor.parse().ok()? };
+        Some(Self { version, architecture: architecture.parse().ok()?, is_specific })
+    }
+
+    fn is_met(self, module: &Module) -> bool {
+        let Target { architecture, variant, .. } = module.target;
+        let has_architecture = if self.is_specific {
+            variant != TargetVariant::Baseline && architecture / 10 == self.architecture / 10
+        } else {
+            architecture >= self.architecture
+        };
+        module.version >= self.version && has_architecture
+    }
+}
+
+impl Requirement {
+    /// Returns the requirements of a row, or `None` if the row is invalid.
+    fn of_forms(opcode: Option<Opcode>, row: &str) -> Option<Vec<Self>> {
+        let (minimum, forms) = row.split_once(": ").unwrap_or((row, ""));
+        let minimum = Minimum::parse(minimum)?;
+        forms.split(' ').map(|form| Self::of_form(opcode, form, minimum)).collect()
+    }
+
+    fn of_form(opcode: Option<Opcode>, form: &str, minimum: Minimum) -> Option<Self> {
+        let name = format!("{}{form}", opcode.map_or("", Opcode::name));
+        let subject = if form == "|p" {
+            Subject::Pair(opcode?)
+        } else {
+            // The opcode changes the meaning of a suffix only for comparisons, which have no row.
+            let suffix = |word| Modifier::parse(word, opcode.unwrap_or(Opcode::Mov));
+            let words = if form.is_empty() { None } else { Some(form.strip_prefix('.')?.split('.')) };
+            Subject::Form(opcode, words.into_iter().flatten().map(suffix).collect::<Option<_>>()?)
+        };
+        Some(Self { name, subject, minimum })
+    }
+
+    /// Returns `true` if an instruction with the subject's opcode uses the subject.
+    fn concerns(&self, instruction: &Instruction) -> bool {
+        match &self.subject {
+            Subject::Form(_, modifiers) => modifiers.iter().all(|modifier| instruction.modifiers.contains(modifier)),
+            Subject::Pair(_) => matches!(instruction.operands.first(), Some(Operand::VectorPair(..))),
+            Subject::Register(register) => instruction.operands.contains(&Operand::Special(*register)),
+        }
+    }
+}
+
+impl Unmet {
+    /// Returns the requirements that a module with this header does not meet.
+    pub(in crate::syntax) fn of(module: &Module) -> Self {
+        let mut unmet = Self::default();
+        for requirement in REQUIREMENTS.iter().filter(|requirement| !requirement.minimum.is_met(module)) {
+            match requirement.subject {
+                Subject::Form(opcode, _) => unmet.forms.entry(opcode).or_default().push(requirement),
+                Subject::Pair(opcode) => unmet.forms.entry(Some(opcode)).or_default().push(requirement),
+                Subject::Register(_) => unmet.registers.push(requirement),
+            }
+        }
+        unmet
+    }
+
+    /// Returns the highest unmet requirement of an instruction. A module that meets it also meets the others.
+    fn highest(&self, instruction: &Instruction) -> Option<&'static Requirement> {
+        let forms = [None, Some(instruction.opcode)].into_iter().filter_map(|opcode| self.forms.get(&opcode)).flatten();
+        let used = forms.chain(&self.registers).filter(|requirement| requirement.concerns(instruction));
+        used.copied().max_by_key(|requirement| (requirement.minimum.version, requirement.minimum.architecture))
+    }
+}
+
+impl Context<'_> {
+    /// Checks the instruction against the module's version and target.
+    pub(super) fn requirements(&self) -> Result<(), Error> {
+        let Some(Requirement { name, minimum, .. }) = self.unmet.highest(self.instruction) else { return Ok(()) };
+        let Version { major, minor } = minimum.version;
+        let Module { version, target, .. } = self.module;
+        let (expected, found) = if *version < minimum.version {
+            let expected = format!("PTX ISA version {major}.{minor} or later for '{name}'");
+            (expected, format!("'.version {}.{}'", version.major, version.minor))
+        } else {
+            let range = if minimum.is_specific { "a" } else { " or higher" };
+            let expected = format!("target sm_{}{range} for '{name}'", minimum.architecture);
+            let suffix = match target.variant {
+                TargetVariant::Baseline => "",
+                TargetVariant::Architecture => "a",
+                TargetVariant::Family => "f",
+            };
+            (expected, format!("'.target sm_{}{suffix}'", target.architecture))
+        };
+        Err(Error::syntax(self.instruction.span, expected, found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_tables_is_valid() {
+        for row in SUFFIXES {
+            assert!(Requirement::of_forms(None, row).is_some(), "{row}");
+        }
+        for opcode in Opcode::all() {
+            for row in opcode.requirements() {
+                assert!(Requirement::of_forms(Some(opcode), row).is_some(), "{opcode} {row}");
+            }
+        }
+        for (_, name, row) in SpecialRegister::REQUIREMENTS {
+            assert!(Minimum::parse(row).is_some(), "{name} {row}");
+        }
+        for row in ["", "7", "7.x", "7.0 sm_x", "7.0 sm_80: bf16", "7.0: .frobnicate"] {
+            assert!(Requirement::of_forms(Some(Opcode::Add), row).is_none(), "{row}");
+        }
+    }
+}
