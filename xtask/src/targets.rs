@@ -68,7 +68,9 @@ const PACKAGES: &[&str] = &[
     "curium-tests",
 ];
 
-const SIMULATOR: &[&str] = &["curium_ptx", "curium_sim", "driver", "grammar", "instructions"];
+/// The libraries whose unit tests belong to the simulator, and its other tests.
+const SIMULATOR_LIBRARIES: [&str; 2] = ["curium_ptx", "curium_sim"];
+const SIMULATOR: &[&str] = &["driver", "grammar", "instructions"];
 
 /// The tests that run the program.
 const PROGRAM: &[&str] = &["bench", "cache", "completions", "demo", "doctor", "json", "man", "mem", "run", "trace"];
@@ -121,7 +123,7 @@ impl Kind {
         let tests = |names: &[&'static str]| names.iter().flat_map(|name| ["--test", *name]).collect();
         match self {
             Self::Unit => vec!["--lib"],
-            Self::Simulator => [vec!["--lib"], tests(&SIMULATOR[1..])].concat(),
+            Self::Simulator => [vec!["--lib"], tests(SIMULATOR)].concat(),
             Self::Contract => tests(&["contract"]),
             Self::Doc => vec!["--doc"],
             Self::Program => [vec!["--bin", "curium"], tests(PROGRAM)].concat(),
@@ -131,8 +133,8 @@ impl Kind {
     /// Returns `true` if a selected program of tests belongs to this kind.
     fn contains(self, program: &str) -> bool {
         match self {
-            Self::Unit => program != SIMULATOR[0],
-            Self::Simulator => SIMULATOR.contains(&program),
+            Self::Unit => !SIMULATOR_LIBRARIES.contains(&program),
+            Self::Simulator => SIMULATOR_LIBRARIES.contains(&program) || SIMULATOR.contains(&program),
             Self::Contract | Self::Doc | Self::Program => true,
         }
     }
@@ -254,7 +256,9 @@ mod tests {
 
     #[test]
     fn unit_tests_of_the_simulator_are_its_own_kind() {
-        assert!(Kind::Simulator.contains("curium_sim") && !Kind::Unit.contains("curium_sim"));
+        for library in SIMULATOR_LIBRARIES {
+            assert!(Kind::Simulator.contains(library) && !Kind::Unit.contains(library), "{library}");
+        }
         assert!(Kind::Unit.contains("curium_memory") && !Kind::Simulator.contains("curium_memory"));
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
 }
 
 /// Resolves the lanes' addresses for writing, if they are in the block's own shared memory. The functions are not inlined, because each
-/// atomic operation has a handler.
+/// atomic operation has a handler. `WIDE` requires AVX2, FMA and F16C.
 #[inline(always)]
 pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Option<LaneAddresses<T>> {
     #[cfg(target_arch = "x86_64")]
@@ -66,7 +66,7 @@ pub(crate) fn places_in_shared<T: Word, const WIDE: bool>(unit: &mut Unit<'_>, o
 
     #[cfg(target_arch = "x86_64")]
     if WIDE {
-        // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
+        // SAFETY: `WIDE` requires the features; only handlers selected for them pass it.
         return unsafe { find_wide(unit, op) };
     }
     find_base(unit, op)

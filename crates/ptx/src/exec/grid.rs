@@ -92,11 +92,11 @@ pub enum Schedule {
 #[non_exhaustive]
 pub struct Statistics {
     /// Instructions executed by warps.
-    pub(crate) warp_instructions: u64,
+    pub warp_instructions: u64,
     /// Instructions executed by threads.
-    pub(crate) thread_instructions: u64,
+    pub thread_instructions: u64,
     /// Blocks that ran.
-    pub(crate) blocks: u64,
+    pub blocks: u64,
 }
 
 /// A launch with resolved addresses.

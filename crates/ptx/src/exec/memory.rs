@@ -33,7 +33,7 @@ pub struct Segment {
 /// # Safety
 ///
 /// For every segment that [`segment`](Self::segment) returns, and until the launch ends:
-/// - `host` is valid for reads and writes of `size` bytes from any thread;
+/// - `host` is valid for reads of `size` bytes from any thread, and for writes if `writable`;
 /// - `host` and `base` are congruent modulo 16;
 /// - other accesses to those bytes are atomic, or ordered before or after the launch.
 pub unsafe trait Memory: Sync {
@@ -282,7 +282,7 @@ impl SharedMemory {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
     use crate::exec::report::Conflict;
@@ -296,27 +296,39 @@ pub(crate) mod tests {
         size: u64,
         /// `true` if the launches are watched.
         pub(crate) is_watched: bool,
+        /// The watched accesses: the first byte, the number of bytes, and the kind. An exchange is an access to no bytes at zero.
+        pub(crate) noted: Mutex<Vec<(u64, u64, AccessKind)>>,
+        /// A byte that another launch accesses.
+        pub(crate) contested: Option<u64>,
         /// The record of written bytes, if the test needs one.
         pub(crate) written: Option<Arc<Written>>,
     }
 
-    /// A watcher of launches that race with nothing.
-    #[derive(Debug)]
-    struct Alone;
-
-    impl Watcher for Alone {
-        fn note(&mut self, _address: u64, _bytes: u64, _how: AccessKind) -> Option<(u64, Conflict)> {
-            None
+    impl Watcher for &Arena {
+        fn note(&mut self, address: u64, bytes: u64, how: AccessKind) -> Option<(u64, Conflict)> {
+            self.noted.lock().expect("no thread panics").push((address, bytes, how));
+            let byte = self.contested.filter(|byte| (address..address + bytes).contains(byte))?;
+            Some((byte, Conflict { own: 2, other: 1, other_wrote: true }))
         }
 
-        fn exchange(&mut self) {}
+        fn exchange(&mut self) {
+            self.noted.lock().expect("no thread panics").push((0, 0, AccessKind::Atomic));
+        }
     }
 
     impl Arena {
         /// Creates zeroed memory of `size` bytes at `base`, a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
-            Self { base, words: shared.lines, size, is_watched: false, written: None }
+            Self {
+                base,
+                words: shared.lines,
+                size,
+                is_watched: false,
+                noted: Mutex::default(),
+                contested: None,
+                written: None,
+            }
         }
 
         pub(crate) fn size(&self) -> u64 {
@@ -358,7 +370,7 @@ pub(crate) mod tests {
         }
 
         fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
-            self.is_watched.then(|| Box::new(Alone) as Box<dyn Watcher>)
+            if self.is_watched { Some(Box::new(self)) } else { None }
         }
 
         fn written(&self, _address: u64) -> Option<Arc<Written>> {

@@ -52,7 +52,6 @@ mod moves;
 mod narrow;
 mod objects;
 mod op;
-
 mod print;
 mod program;
 mod race;

@@ -182,7 +182,11 @@ pub enum Address {
 }
 
 impl Address {
-    /// Returns the address, from the addresses of the globals.
+    /// Returns the address, from the addresses of [`Program::globals`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if `globals` lacks the variable.
     #[must_use]
     pub fn resolve(self, globals: &[u64]) -> u64 {
         match self {

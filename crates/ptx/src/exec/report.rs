@@ -62,6 +62,7 @@ pub struct StreamRace {
     /// `true` if the other operation wrote. Otherwise it read memory that this operation writes.
     pub other_wrote: bool,
     /// The numbers of the two operations, from which the driver finds the names.
+    #[doc(hidden)]
     pub conflict: Conflict,
 }
 
@@ -325,6 +326,7 @@ impl fmt::Display for Report {
 
 impl StreamRace {
     /// Creates a race whose operations have no names yet.
+    #[doc(hidden)]
     #[must_use]
     pub fn of(conflict: Conflict) -> Self {
         let (name, other) = (Box::default(), Box::default());
@@ -352,17 +354,23 @@ impl Report {
     }
 
     /// Creates a report about a copy or a fill.
+    #[doc(hidden)]
+    #[must_use]
     pub fn of_transfer(kind: ReportKind, access: Access, conflict: Option<Conflict>) -> Self {
         let stream_race = conflict.map(StreamRace::of).map(Box::new);
         Self { access: Some(access), stream_race, ..Self::outside_of_kernels(kind) }
     }
 
     /// Creates a fault of an operation of a library, which has no threads.
+    #[doc(hidden)]
+    #[must_use]
     pub fn of_operation(name: &str, kind: ReportKind, access: Access) -> Self {
         Self { kernel: name.into(), access: Some(access), ..Self::outside_of_kernels(kind) }
     }
 
     /// Creates a fault of a node of a graph.
+    #[doc(hidden)]
+    #[must_use]
     pub fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
         Self { access, ..Self::outside_of_kernels(ReportKind::StaleNode { node, what }) }
     }

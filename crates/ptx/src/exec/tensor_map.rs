@@ -11,7 +11,7 @@ pub const IM2COL: u64 = 2;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Field {
     /// The index of the word, below 16.
-    pub word: usize,
+    word: usize,
     shift: u32,
     bits: u32,
 }
@@ -45,22 +45,32 @@ impl Field {
         Self { word: 3, shift: 8 * dimension, bits: 8 }
     }
 
-    /// Returns the field of the element stride along a dimension.
+    /// Returns the field of the element stride along a dimension, below 5.
+    #[must_use]
     pub const fn step(dimension: u32) -> Self {
         Self { word: 4, shift: 8 * dimension, bits: 8 }
     }
 
-    /// Returns the field of the tensor size along a dimension.
+    /// Returns the field of the tensor size along a dimension, below 5.
+    #[must_use]
     pub const fn extent(dimension: u32) -> Self {
         Self::whole(5 + dimension as usize)
     }
 
-    /// Returns the field of the stride in bytes along a dimension. The first dimension has none.
+    /// Returns the field of the stride in bytes along a dimension, from 1 to 4. The first dimension has none.
+    #[must_use]
     pub const fn stride(dimension: u32) -> Self {
         Self::whole(10 + dimension as usize)
     }
 
+    /// Returns the index of the field's word, below 16.
+    #[must_use]
+    pub const fn word(self) -> usize {
+        self.word
+    }
+
     /// Returns the word with a new value of the field.
+    #[must_use]
     pub const fn put(self, word: u64, value: u64) -> u64 {
         let mask = u64::MAX >> (64 - self.bits) << self.shift;
         word & !mask | value << self.shift & mask
@@ -106,7 +116,8 @@ impl Corners {
     /// The position of the corners, after the pixels and channels.
     const SHIFT: u32 = 24;
 
-    /// Returns the layout for tensors with `rank` dimensions, of which two are not spatial.
+    /// Returns the layout for tensors with `rank` dimensions, from 3 to 5, of which two are not spatial.
+    #[must_use]
     pub const fn of(rank: usize) -> Self {
         let bits = match rank {
             3 => 16,
@@ -117,6 +128,7 @@ impl Corners {
     }
 
     /// Returns the packed corners, the lower one first.
+    #[must_use]
     pub fn pack(self, lower: &[i32], upper: &[i32]) -> u64 {
         let mask = u64::MAX >> (64 - self.bits);
         let values = lower.iter().chain(upper).map(|offset| i64::from(*offset).cast_unsigned() & mask);

@@ -26,7 +26,7 @@ fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     let (map, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
     let field = Field::unpack(op.imm);
     check_alignment(map, ALIGNMENT, lane, true)?;
-    let address = map.wrapping_add(8 * field.word as u64);
+    let address = map.wrapping_add(8 * field.word() as u64);
     let word = if field.is_whole() { 0 } else { read_at(unit, op.space, lane, address)? };
     write_at(unit, op.space, lane, address, field.put(word, value))
 }

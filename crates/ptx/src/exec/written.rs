@@ -63,7 +63,7 @@ impl Written {
         self.is_whole() || words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
-    /// Copies the state of bytes whose contents were copied.
+    /// Copies the state of `bytes` bytes at `from_offset` of `from` to `offset`, as their contents were copied.
     pub fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
         if from.covers(from_offset, bytes) {
             return self.add(offset, bytes);

@@ -40,7 +40,11 @@ pub struct Module {
 }
 
 impl Module {
-    /// Returns the spelling of `name`.
+    /// Returns the spelling of a name of this module.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the module has fewer names.
     #[must_use]
     pub fn text(&self, name: Name) -> &str {
         self.names.text(name)

@@ -203,6 +203,6 @@ fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> R
 }
 
 fn put(map: &mut CUtensorMap, field: Field, value: u64) {
-    let word = &mut map.opaque[field.word];
+    let word = &mut map.opaque[field.word()];
     *word = field.put(*word, value);
 }

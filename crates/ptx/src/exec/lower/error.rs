@@ -11,7 +11,7 @@ pub struct LowerError {
     /// Line in the PTX source, from 1.
     pub line: u32,
     /// Character in the line, from 1.
-    pub(crate) column: u32,
+    pub column: u32,
     /// The name of the unsupported instruction, form or operand.
     pub message: String,
 }

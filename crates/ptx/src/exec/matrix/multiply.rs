@@ -118,7 +118,7 @@ where
     Self: Multiply,
 {
     /// Computes the bits of the results, row by row, into an empty buffer. The functions are not inlined, because they are long and serve
-    /// the products of warps and of warpgroups.
+    /// the products of warps and of warpgroups. `WIDE` requires AVX2, FMA and F16C.
     #[inline(always)]
     pub(crate) fn multiply<const WIDE: bool>(&self, how: Manner, bits: &mut Numbers<<Self as Multiply>::Bits>) {
         #[cfg(target_arch = "x86_64")]
@@ -135,7 +135,7 @@ where
 
         #[cfg(target_arch = "x86_64")]
         if WIDE {
-            // SAFETY: only handlers selected for AVX2, FMA and F16C call it.
+            // SAFETY: `WIDE` requires the features; only handlers selected for them pass it.
             return unsafe { compute_wide(self, how, bits) };
         }
         compute_base(self, how, bits);

@@ -30,6 +30,7 @@ mod uninitialized;
 mod video;
 mod warpgroups;
 mod warps;
+mod watches;
 
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;

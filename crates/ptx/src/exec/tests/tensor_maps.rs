@@ -23,7 +23,7 @@ fn refusal(body: &str) -> String {
 fn map_of(fields: &[(Field, u64)]) -> Vec<u64> {
     let mut words = vec![0; 16];
     for (field, value) in fields {
-        words[field.word] = field.put(words[field.word], *value);
+        words[field.word()] = field.put(words[field.word()], *value);
     }
     words
 }

@@ -33,7 +33,7 @@ fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
         .iter()
         .copied()
         .flatten()
-        .for_each(|(field, value)| words[field.word] = field.put(words[field.word], *value));
+        .for_each(|(field, value)| words[field.word()] = field.put(words[field.word()], *value));
     words
 }
 

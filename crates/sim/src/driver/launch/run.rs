@@ -172,7 +172,12 @@ fn code_of(fault: &Report) -> CUresult {
         ReportKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         ReportKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         ReportKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
-        // Traps, and errors that hardware does not find.
-        _ => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        ReportKind::Trap
+        | ReportKind::Race { .. }
+        | ReportKind::StreamRace
+        | ReportKind::HostRace
+        | ReportKind::Uninitialized => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        // A kind without a code of hardware here.
+        _ => CUresult::CUDA_ERROR_UNKNOWN,
     }
 }
