@@ -53,6 +53,7 @@ impl Call {
 /// The operations. `Call::new` has set the lengths of the memory. The memory and the stream live until the stream is synchronized, the
 /// communicator is live, and its context is current.
 impl Call {
+    #[inline(always)]
     pub(crate) fn all_reduce(&self) -> Result {
         let Self { target, counts: (_, to), communicator, stream, .. } = *self;
         self.checked("ncclAllReduce", |api| {
@@ -61,6 +62,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn reduce(&self) -> Result {
         let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
         self.checked("ncclReduce", |api| {
@@ -69,6 +71,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn broadcast(&self) -> Result {
         let Self { target, counts: (_, to), root, communicator, stream, .. } = *self;
         self.checked("ncclBroadcast", |api| {
@@ -77,6 +80,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn all_gather(&self) -> Result {
         let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
         self.checked("ncclAllGather", |api| {
@@ -85,6 +89,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn reduce_scatter(&self) -> Result {
         let Self { source, target, counts: (_, to), communicator, stream, .. } = *self;
         self.checked("ncclReduceScatter", |api| {
@@ -93,6 +98,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn all_to_all(&self) -> Result {
         let Self { source, target, counts: (from, _), communicator, stream, .. } = *self;
         self.checked("ncclAlltoAll", |api| {
@@ -101,6 +107,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn gather(&self) -> Result {
         let Self { source, target, counts: (from, _), root, communicator, stream, .. } = *self;
         self.checked("ncclGather", |api| {
@@ -109,6 +116,7 @@ impl Call {
         })
     }
 
+    #[inline(always)]
     pub(crate) fn scatter(&self) -> Result {
         let Self { source, target, counts: (_, to), root, communicator, stream, .. } = *self;
         self.checked("ncclScatter", |api| {
@@ -120,6 +128,7 @@ impl Call {
 
 impl Call {
     /// Sends to the next rank and receives from the previous one, in a group.
+    #[inline(always)]
     pub(crate) fn send_and_receive(&self) -> Result {
         let Self { source, target, counts: (from, to), place: (rank, size), communicator, stream, .. } = *self;
         let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);

@@ -15,10 +15,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Returns the launch with checks. All of its memory counts as written.
+    /// Returns the launch with checks, but without a watcher, which would keep every access. All of its memory counts as written.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn with_checks(self, checking: Checking) -> Self {
-        Self { bench: self.bench.with_checks(checking, 0..u64::MAX), ..self }
+        let mut bench = self.bench.with_checks(checking, 0..u64::MAX);
+        bench.memory.is_watched = false;
+        Self { bench, ..self }
     }
 
     /// Launches the kernel, and waits for it.
