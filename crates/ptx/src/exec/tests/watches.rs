@@ -1,4 +1,4 @@
-//! What a watcher of a launch is told.
+//! The accesses that a launch reports to its watcher.
 
 use super::{BASE, Bench};
 use crate::exec::{AccessKind, Checking, ReportKind};
