@@ -279,7 +279,7 @@ impl Context {
     /// The error of `operation`, or an error returned by the driver if the context cannot be made current.
     #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
-        let _entered = self.enter()?;
+        let _entered = Entered::new(self.driver(), self.as_raw())?;
         operation(self.driver())
     }
 
@@ -293,9 +293,10 @@ impl Context {
     /// # Errors
     ///
     /// An error returned by the driver.
-    #[inline]
+    // Inlined: docs/performance.md, "Functions around a call".
+    #[inline(always)]
     pub fn enter(&self) -> Result<Entered<'_>> {
-        Entered::new(self.driver(), self.as_raw())
+        Entered::inlined(self.driver(), self.as_raw())
     }
 
     /// Ends this context and returns any error, instead of only reporting it as [`Drop`] does. A primary context is

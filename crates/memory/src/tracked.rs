@@ -182,6 +182,7 @@ impl Tracked {
     }
 
     /// Makes the guard's stream wait, and grants its device access.
+    #[cold]
     #[inline(never)]
     fn admit(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr, is_write: bool) -> Result<()> {
         self.end_host_attachment(KERNEL_ARGUMENT)?;

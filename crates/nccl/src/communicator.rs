@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Context, Device, Stream};
+use curium_driver::{Context, Stream};
 
 pub use self::abort::AbortHandle;
 pub use self::connecting::Connecting;
@@ -138,7 +138,8 @@ impl Communicator {
     ///
     /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted.
     pub fn as_raw(&mut self) -> Result<ncclComm_t> {
-        Ok(Using::begin(&*self.shared, "Communicator::as_raw")?.raw())
+        using::expect_live(&self.shared, "Communicator::as_raw")?;
+        Ok(self.shared.raw)
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -167,19 +168,21 @@ impl Communicator {
         group::expect_none(name)?;
         self.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
-        operation.expect_element(self.library())?;
-        let count = operation.count(self.place(), false)?;
+        operation.form.expect_element(self.library())?;
+        let (form, place) = (operation.form, self.place());
+        let count = form.count(place, false)?;
         let shared = &*self.shared;
         let (enqueued, is_captured) = {
             let using = Using::begin(shared, name)?;
             let mut guard = AccessGuard::new(stream)?;
-            self.shared.keep(&guard, &operation);
+            self.shared.keep(&guard, &operation.operands);
             // SAFETY: `launched` follows the call.
             unsafe { operation.operands.bind(&mut guard) }?;
-            let (communicator, raw_stream) = (using.raw(), stream.as_raw().cast());
-            let call = Call { api: shared.api(), communicator, stream: raw_stream, place: self.place(), count };
+            let (communicator, stream, addresses) =
+                (using.raw(), stream.as_raw().cast(), operation.addresses(place, count));
+            let call = Call { api: shared.api(), communicator, stream, place, count, addresses };
             // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound.
-            let enqueued = entered(&shared.context, || unsafe { shared.call(name, &operation, &call) });
+            let enqueued = entered(&shared.context, || unsafe { shared.call(name, form, call) });
             // A failure may come after some work was enqueued.
             // SAFETY: `bind` succeeded with this guard.
             unsafe { operation.operands.launched(&mut guard) };
@@ -188,7 +191,7 @@ impl Communicator {
         if enqueued.is_err() {
             return shared.ended_by_timeout(enqueued);
         }
-        if is_captured { Ok(()) } else { shared.record(stream, name, count) }
+        if shared.timeout.is_some() && !is_captured { shared.record(stream, name, count) } else { Ok(()) }
     }
 
     /// Waits until the stream has completed its work, including the operations of this communicator.
@@ -233,17 +236,21 @@ impl Communicator {
 
     #[inline]
     pub(crate) fn expect_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        let (own, other) = (self.context().device(), stream.device());
-        self.context().driver().expect_same(other.driver(), operation)?;
-        if own.as_raw() == other.as_raw() { Ok(()) } else { Err(other_device(operation, own, other)) }
+        if self.context() == stream.context() { Ok(()) } else { self.expect_device_of(operation, stream) }
     }
-}
 
-#[cold]
-fn other_device(operation: &'static str, own: &Device, other: &Device) -> crate::Error {
-    let (own, other) = (own.as_raw(), other.as_raw());
-    let problem = format!("the stream belongs to another device ({other}, the communicator is on {own})");
-    ArgumentError::refused(operation, problem)
+    /// As [`Communicator::expect_device`], for a stream of another context.
+    #[cold]
+    fn expect_device_of(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        let (own, other) = (self.context().device(), stream.device());
+        own.driver().expect_same(other.driver(), operation)?;
+        if own.as_raw() == other.as_raw() {
+            return Ok(());
+        }
+        let (own, other) = (own.as_raw(), other.as_raw());
+        let problem = format!("the stream belongs to another device ({other}, the communicator is on {own})");
+        Err(ArgumentError::refused(operation, problem))
+    }
 }
 
 impl fmt::Debug for Communicator {

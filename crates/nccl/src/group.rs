@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::ptr;
 use std::sync::Arc;
 
 use curium_driver::Stream;
@@ -133,23 +134,24 @@ impl<'a> Group<'a> {
         }
         communicator.expect_device(name, stream)?;
         stream.expect_captured(name, PASS_THE_SCOPE)?;
-        operation.expect_element(self.library)?;
-        let count = operation.count(place, true)?;
+        operation.form.expect_element(self.library)?;
+        let count = operation.form.count(place, true)?;
         let index = self.begin_use(shared, name)?;
         let _entered = self.enter(shared, stream)?;
         let raw = self.used[index].raw();
         let mut guard = AccessGuard::new(stream)?;
-        shared.keep(&guard, &operation);
+        shared.keep(&guard, &operation.operands);
         // SAFETY: `launched` follows the end of the group.
         unsafe { operation.operands.bind(&mut guard) }?;
-        let call = Call { api: shared.api(), communicator: raw, stream: stream.as_raw().cast(), place, count };
+        let (stream, addresses) = (stream.as_raw().cast(), operation.addresses(place, count));
+        let call = Call { api: shared.api(), communicator: raw, stream, place, count, addresses };
         // SAFETY: the communicator is in use, the stream is live and of its device, and the memory is bound, until the group has ended.
-        let (operator, result) = match unsafe { operation.call(&call) } {
+        let (operator, result) = match unsafe { operation.form.call(call) } {
             Ok(operator) => (operator, Ok(())),
             Err(error) => (CreatedOperator::NONE, Err(error)),
         };
         // A failure may come after some work was added.
-        let (len, operands) = (operation.len(), operation.operands);
+        let (len, operands) = (operation.form.len(), operation.operands);
         self.operations.push(Added { name, len, operands, guard, communicator: index, operator });
         result
     }
@@ -248,7 +250,7 @@ impl Added<'_> {
         // SAFETY: `bind` succeeded with this guard.
         unsafe { self.operands.launched(&mut self.guard) };
         let shared = using.shared();
-        if !self.guard.is_captured() {
+        if shared.timeout.is_some() && !self.guard.is_captured() {
             shared.record(self.guard.stream(), self.name, self.len)?;
         }
         // SAFETY: the group has ended, and the communicator is in use.
@@ -271,16 +273,16 @@ impl Drop for Group<'_> {
     }
 }
 
-/// Returns `true` if the calling thread is in a group.
-#[inline]
-pub(crate) fn is_open() -> bool {
-    IS_OPEN.get()
+/// Returns the identity of the calling thread, which is not 0: an address within the thread's data that every operation reads anyway.
+#[inline(always)]
+pub(crate) fn thread() -> usize {
+    IS_OPEN.with(|is_open| ptr::from_ref(is_open).addr())
 }
 
 /// Returns an error if the calling thread is in a group.
 #[inline]
 pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
-    if is_open() { Err(within(operation)) } else { Ok(()) }
+    if IS_OPEN.get() { Err(within(operation)) } else { Ok(()) }
 }
 
 #[cold]

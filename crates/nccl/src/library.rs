@@ -67,6 +67,7 @@ pub(crate) const fn encode(version: LibraryVersion) -> u32 {
 }
 
 /// Converts a code other than success: work in progress is no error.
+#[cold]
 fn check(api: &Api, function: &'static str, code: ncclResult_t) -> Result<()> {
     if code == ncclResult_t::ncclInProgress { Ok(()) } else { Err(failed(api, function, code)) }
 }

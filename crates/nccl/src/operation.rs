@@ -23,6 +23,14 @@ use crate::sys::ncclDataType_t;
 /// An operation with a root has a separate function for the root: `reduce_into` and `gather_into` receive the result, `broadcast_from` and
 /// `scatter_from` send the data.
 pub struct Operation<'a> {
+    pub(crate) form: Form,
+    pub(crate) operands: Operands<'a>,
+}
+
+/// An operation without its memory. Functions that are not inlined get a copy: for a reference, the code of every operation would write it
+/// to memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Form {
     kind: Kind,
     parts: Parts,
     name: &'static str,
@@ -34,7 +42,8 @@ pub struct Operation<'a> {
     width: usize,
     /// The numbers of elements of the source and of the target; in place, both are those of the memory.
     lengths: (usize, usize),
-    pub(crate) operands: Operands<'a>,
+    /// `true` if there is a source or a target only: the operation is in place, or the rank does not send or receive.
+    is_single: bool,
 }
 
 /// The kind of an operation.
@@ -290,21 +299,25 @@ impl<'a> Operation<'a> {
     ) -> Self {
         let lens = (source.as_ref().map(DeviceSlice::len), target.as_ref().map(DeviceSliceMut::len));
         let lengths = (lens.0.or(lens.1).unwrap_or(0), lens.1.or(lens.0).unwrap_or(0));
+        let is_single = lens.0.is_none() || lens.1.is_none();
         let operands =
             Operands { source: source.map(DeviceSlice::as_bytes), target: target.map(DeviceSliceMut::into_bytes) };
         let (name, operator, width) = (kind.name(), reduction.erased(), size_of::<T>());
-        Self { kind, parts: kind.parts(), name, operator, peer, element: T::TYPE, width, lengths, operands }
+        let (parts, element) = (kind.parts(), T::TYPE);
+        Self { form: Form { kind, parts, name, operator, peer, element, width, lengths, is_single }, operands }
     }
 
     /// Returns the name of the operation.
     #[must_use]
     #[inline]
     pub fn name(&self) -> &'static str {
-        self.name
+        self.form.name
     }
+}
 
+impl Form {
     /// Returns the larger of the numbers of elements of the source and of the target.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.lengths.0.max(self.lengths.1)
     }
 }
@@ -350,7 +363,7 @@ impl Kind {
 
 impl fmt::Debug for Operation<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (source, target) = self.lengths;
-        write!(formatter, "{}({source} to {target} elements of {:?})", self.name(), self.element)
+        let Form { name, lengths: (source, target), element, .. } = self.form;
+        write!(formatter, "{name}({source} to {target} elements of {element:?})")
     }
 }

@@ -21,8 +21,14 @@ pub struct Entered<'a> {
 impl<'a> Entered<'a> {
     /// Makes `context`, which is live for `'a`, current. Pushes nothing if it is already current, so the common case
     /// costs one query.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
+        Self::inlined(driver, context)
+    }
+
+    /// As [`Entered::new`], inlined for operations of libraries: docs/performance.md, "Functions around a call".
+    #[inline(always)]
+    pub(crate) fn inlined(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
             return Ok(Self { pushed: None, _thread: PhantomData });
         }
@@ -32,6 +38,7 @@ impl<'a> Entered<'a> {
     /// Pushes `context`, which is live for `'a`, even if it is already current, so that a context set in its place is
     /// also popped.
     #[cold]
+    #[inline(never)]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
@@ -41,6 +48,7 @@ impl<'a> Entered<'a> {
 
 /// Pops the top of the calling thread's stack, and reports any error.
 #[cold]
+#[inline(never)]
 fn pop(driver: &Driver) {
     let mut popped = std::ptr::null_mut();
     // SAFETY: `popped` is valid for writes.
@@ -48,7 +56,8 @@ fn pop(driver: &Driver) {
 }
 
 /// Returns the handle of the calling thread's current context; null if none is current.
-#[inline]
+// Inlined: see `Entered::inlined`.
+#[inline(always)]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();
     // SAFETY: `current` is valid for writes.

@@ -17,7 +17,7 @@ use super::shared::{Output, Shared, entered};
 use super::using::Using;
 use crate::error::{ArgumentError, Error, Result, Returned};
 use crate::group;
-use crate::operation::Operation;
+use crate::operation::Operands;
 use crate::sys::{NCCL_WIN_COLL_SYMMETRIC, NCCL_WIN_REQUIRED_ALIGNMENT};
 use curium_driver::sys::call;
 
@@ -255,10 +255,7 @@ impl<B: AsDeviceSliceMut + Send + 'static> Drop for RegisteredBuffer<B> {
 impl Registration {
     /// Waits for the accesses to the memory, and ends the registration unless a graph shares it.
     fn release<B: AsDeviceSliceMut>(self: &Arc<Self>, memory: &mut B) -> Result<Release> {
-        let waited = self.wait(memory);
-        // In a group of this thread, the communicator is in use.
-        let waited = if group::is_open() { waited } else { self.shared.ended_by_timeout(waited) };
-        waited?;
+        self.shared.ended_by_timeout(self.wait(memory))?;
         if Arc::strong_count(self) > 1 {
             return Ok(Release::Shared);
         }
@@ -339,18 +336,18 @@ impl Drop for Registration {
 impl Shared {
     /// Makes the graph of a captured operation keep the communicator, and the registrations of its memory.
     #[inline]
-    pub(crate) fn keep(self: &Arc<Self>, guard: &AccessGuard<'_>, operation: &Operation<'_>) {
+    pub(crate) fn keep(self: &Arc<Self>, guard: &AccessGuard<'_>, operands: &Operands<'_>) {
         if guard.is_captured() {
-            self.keep_captured(guard, operation);
+            self.keep_captured(guard, operands.ranges());
         }
     }
 
     #[cold]
-    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, operation: &Operation<'_>) {
+    fn keep_captured(self: &Arc<Self>, guard: &AccessGuard<'_>, ranges: [Option<(u64, usize)>; 2]) {
         guard.keep(self);
         self.set_captured();
         let known: Vec<_> = self.registrations.lock().iter().filter_map(std::sync::Weak::upgrade).collect();
-        let used = known.iter().filter(|known| operation.operands.ranges().any(|range| known.overlaps(range)));
+        let used = known.iter().filter(|known| ranges.into_iter().flatten().any(|range| known.overlaps(range)));
         used.for_each(|registration| guard.keep(registration));
     }
 }

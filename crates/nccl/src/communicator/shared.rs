@@ -1,7 +1,7 @@
 //! The communicator of NCCL, which lives until its owner and every graph that captured it are gone, or until it is aborted.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -9,14 +9,15 @@ use std::{ptr, thread};
 
 use curium_driver::extend::{contain, dropping, report};
 use curium_driver::{Context, Stream};
-use parking_lot::{Mutex, MutexGuard, ReentrantMutex};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::outstanding::Outstanding;
 use super::registration::Registration;
 use super::watch::Watch;
 use crate::error::{Error, Result, TimeoutError};
+use crate::group;
 use crate::library::{Nccl, failed};
-use crate::operation::{Call, Operation, Place};
+use crate::operation::{Call, Form, Place};
 use crate::sys::{Api, ncclComm, ncclComm_t, ncclResult_t};
 use curium_driver::sys::call;
 
@@ -52,8 +53,10 @@ pub(crate) struct Shared {
     pub(super) aborting: Mutex<Option<JoinHandle<()>>>,
     /// [`LIVE`], [`FINALIZED`] or [`ENDED`].
     pub(super) stage: AtomicU8,
-    /// Locked by every call that uses the communicator, and by its end. Reentrant: a group has several calls.
-    pub(super) in_use: ReentrantMutex<()>,
+    /// Locked by every call that uses the communicator, and by its end.
+    pub(super) in_use: Mutex<()>,
+    /// The [identity](group::thread) of the thread that has locked `in_use` for a call, or 0.
+    pub(super) user: AtomicUsize,
     /// The memory that is registered, for captures.
     pub(super) registrations: Mutex<Vec<Weak<Registration>>>,
     /// Dropped after the communicator has ended.
@@ -129,7 +132,8 @@ impl Shared {
             is_captured: AtomicBool::new(false),
             aborting: Mutex::default(),
             stage: AtomicU8::new(LIVE),
-            in_use: ReentrantMutex::new(()),
+            user: AtomicUsize::new(0),
+            in_use: Mutex::default(),
             registrations: Mutex::default(),
             _output: output,
         })
@@ -210,7 +214,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Aborts the communicator if an operation timed out or another rank failed. No call of this thread uses it.
+    /// Aborts the communicator if an operation timed out or another rank failed, unless a call of this thread uses it.
     #[inline]
     pub(crate) fn ended_by_timeout<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
@@ -225,11 +229,11 @@ impl Shared {
     ///
     /// # Safety
     ///
-    /// As for [`Operation::call`]; the caller uses the communicator.
+    /// As for [`Form::call`]; the caller uses the communicator.
     #[inline(always)]
-    pub(super) unsafe fn call(&self, name: &'static str, operation: &Operation<'_>, call: &Call<'_>) -> Result<()> {
+    pub(super) unsafe fn call(&self, name: &'static str, form: Form, call: Call<'_>) -> Result<()> {
         // SAFETY: as the caller guarantees.
-        let created = unsafe { operation.call(call) }?;
+        let created = unsafe { form.call(call) }?;
         if created.is_none() {
             return self.settle(name);
         }
@@ -250,6 +254,7 @@ impl Shared {
         }
     }
 
+    #[cold]
     fn settle_within(&self, timeout: Duration, operation: &'static str) -> Result<()> {
         let (start, mut pause) = (Instant::now(), Duration::from_micros(1));
         loop {
@@ -292,14 +297,9 @@ impl Shared {
         Ok(is_settled)
     }
 
-    /// Records an operation that was enqueued on a stream, if waits have a time limit.
-    #[inline]
+    /// Records an operation that was enqueued on a stream, for waits with a time limit.
+    #[cold]
     pub(crate) fn record(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
-        if self.timeout.is_none() { Ok(()) } else { self.record_now(stream, name, count) }
-    }
-
-    #[inline(never)]
-    fn record_now(&self, stream: &Stream, name: &'static str, count: usize) -> Result<()> {
         self.outstanding.lock().add(stream, name, count)
     }
 
@@ -328,7 +328,13 @@ impl Shared {
         Error::Timeout(Box::new(TimeoutError { operation, outstanding, rank, size, waited }))
     }
 
-    /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.
+    /// Returns `true` if a call of this thread uses the communicator: the caller is in a group, or a call observer.
+    pub(crate) fn is_in_use_here(&self) -> bool {
+        self.user.load(Relaxed) == group::thread()
+    }
+
+    /// Marks the communicator as ended, and waits until no call uses it. No call of this thread does. Returns `false` if it has ended
+    /// before.
     pub(super) fn end(&self) -> bool {
         let ends = self.stage.swap(ENDED, AcqRel) != ENDED;
         if ends {
@@ -372,7 +378,7 @@ pub(super) fn report_failed_end(result: Result<()>) {
 }
 
 /// Calls the library with the communicator's context current.
-#[inline]
+#[inline(always)]
 pub(crate) fn entered<T>(context: &Context, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let _entered = context.enter()?;
     operation()

@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 use std::mem;
 use std::ops::Deref;
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use super::shared::{ENDED, FINALIZED, LIVE, Shared};
 use crate::error::{AbortedError, Error, FinalizedError, Result};
+use crate::group;
 use crate::operation::Place;
 use crate::sys::ncclComm_t;
 
@@ -14,6 +15,8 @@ use crate::sys::ncclComm_t;
 #[derive(Debug)]
 pub(crate) struct Using<S: Deref<Target = Shared>> {
     shared: S,
+    /// `true` within another use by this thread, which has the lock: in a group that deregisters memory, or in a call observer.
+    is_nested: bool,
     /// The lock is released on the thread that took it.
     _not_send: PhantomData<*const ()>,
 }
@@ -30,8 +33,7 @@ impl<S: Deref<Target = Shared>> Using<S> {
     /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
     #[inline(always)]
     pub(crate) fn expect_live(&self, operation: &'static str) -> Result<()> {
-        let stage = self.shared.stage.load(Acquire);
-        if stage == LIVE { Ok(()) } else { Err(refused(&self.shared, operation, stage)) }
+        expect_live(&self.shared, operation)
     }
 
     /// Starts a use like [`Using::begin`], also of a communicator that was finalized.
@@ -45,8 +47,15 @@ impl<S: Deref<Target = Shared>> Using<S> {
     /// now, the end waits for this use.
     #[inline(always)]
     fn locked(shared: S) -> Self {
-        mem::forget(shared.in_use.lock());
-        Self { shared, _not_send: PhantomData }
+        let is_nested = match shared.in_use.try_lock() {
+            Some(guard) => {
+                mem::forget(guard);
+                shared.user.store(group::thread(), Relaxed);
+                false
+            }
+            None => is_nested(&shared),
+        };
+        Self { shared, is_nested, _not_send: PhantomData }
     }
 
     #[inline]
@@ -63,9 +72,31 @@ impl<S: Deref<Target = Shared>> Using<S> {
 impl<S: Deref<Target = Shared>> Drop for Using<S> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `locked` took the lock on this thread, forgot its guard, and created this value.
+        if self.is_nested {
+            return;
+        }
+        self.shared.user.store(0, Relaxed);
+        // SAFETY: `locked` took the lock, forgot its guard, and created this value.
         unsafe { self.shared.in_use.force_unlock() };
     }
+}
+
+/// Returns an error if the communicator was finalized or aborted. The end does not wait, unless the caller uses the communicator.
+#[inline(always)]
+pub(super) fn expect_live(shared: &Shared, operation: &'static str) -> Result<()> {
+    let stage = shared.stage.load(Acquire);
+    if stage == LIVE { Ok(()) } else { Err(refused(shared, operation, stage)) }
+}
+
+/// Returns `true` if this thread uses the communicator. Locks it otherwise, once no other thread does.
+#[cold]
+fn is_nested(shared: &Shared) -> bool {
+    let is_nested = shared.is_in_use_here();
+    if !is_nested {
+        mem::forget(shared.in_use.lock());
+        shared.user.store(group::thread(), Relaxed);
+    }
+    is_nested
 }
 
 #[cold]

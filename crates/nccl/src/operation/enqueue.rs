@@ -3,13 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use super::{Kind, Operation, Parts, Place};
+use super::{Form, Kind, Operation, Parts, Place};
 use crate::error::Result;
 use crate::reduction::{CreatedOperator, Operator};
 use crate::sys::{Api, cudaStream_t, ncclComm_t, ncclRedOp_t};
 use curium_driver::sys::call;
 
-/// The call of an operation: the library, the communicator and the stream.
+/// The call of an operation: the library, the communicator, the stream and the memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) api: &'a Api,
@@ -18,17 +18,19 @@ pub(crate) struct Call<'a> {
     pub(crate) place: Place,
     /// The number of elements.
     pub(crate) count: usize,
+    /// The addresses of the source and of the target.
+    pub(crate) addresses: (*const c_void, *mut c_void),
 }
 
-impl Operation<'_> {
+impl Form {
     /// Enqueues the operation. The operator that is returned is destroyed after the group that the call is part of.
     ///
     /// # Safety
     ///
-    /// The communicator and the stream are live, `count` is the one that the lengths were checked for, and the memory is bound until the
-    /// operation has run.
+    /// The communicator and the stream are live, `count` is the one that the lengths were checked for, the addresses are those of the
+    /// operation, and the memory is bound until the operation has run.
     #[inline(always)]
-    pub(crate) unsafe fn call(&self, call: &Call<'_>) -> Result<CreatedOperator> {
+    pub(crate) unsafe fn call(self, call: Call<'_>) -> Result<CreatedOperator> {
         match self.operator.existing() {
             // SAFETY: as the caller guarantees; NCCL has the operator.
             Ok(raw) => unsafe { self.start(call, raw) }.map(|()| CreatedOperator::NONE),
@@ -41,10 +43,10 @@ impl Operation<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Operation::call`].
+    /// As for [`Form::call`].
     #[cold]
-    unsafe fn call_with_operator(&self, call: &Call<'_>, operator: Operator) -> Result<CreatedOperator> {
-        let Call { api, communicator, .. } = *call;
+    unsafe fn call_with_operator(self, call: Call<'_>, operator: Operator) -> Result<CreatedOperator> {
+        let Call { api, communicator, .. } = call;
         // SAFETY: the caller guarantees the communicator.
         let (raw, created) = unsafe { operator.create(api, communicator) }?;
         // SAFETY: as the caller guarantees, and the operator exists.
@@ -60,11 +62,10 @@ impl Operation<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Operation::call`], and `operator` is one of the communicator.
+    /// As for [`Form::call`], and `operator` is one of the communicator.
     #[inline(always)]
-    unsafe fn start(&self, call: &Call<'_>, operator: ncclRedOp_t) -> Result<()> {
-        let Call { api, communicator, stream, place, count } = *call;
-        let (source, target) = self.addresses(place, count);
+    unsafe fn start(self, call: Call<'_>, operator: ncclRedOp_t) -> Result<()> {
+        let Call { api, communicator, stream, place, count, addresses: (source, target) } = call;
         let element = self.element;
         let peer = rank(self.peer.unwrap_or(place.rank));
         match self.kind {
@@ -102,7 +103,7 @@ impl Operation<'_> {
             },
             // SAFETY: as above.
             Kind::AllToAll | Kind::Gather | Kind::GatherInto | Kind::Scatter | Kind::ScatterFrom => unsafe {
-                self.transfers(call, source, target)
+                self.transfers(call)
             },
             // SAFETY: the source has `count` elements.
             Kind::Send => unsafe { call!(api, ncclSend(source, count, element, peer, communicator, stream)) },
@@ -111,28 +112,14 @@ impl Operation<'_> {
         }
     }
 
-    /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
-    #[inline]
-    fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
-        let source = self.operands.source.as_ref().map(|source| source.as_pointer().as_raw());
-        let target = self.operands.target.as_ref().map(|target| target.as_pointer().as_raw());
-        let own = |has_parts: bool| if has_parts { (rank * count * self.width) as u64 } else { 0 };
-        let Parts { in_source, in_target, may_be_in_place } = self.parts;
-        let (source, target) = match (source, target) {
-            (None, Some(memory)) if may_be_in_place => (memory + own(in_target), memory + own(in_source)),
-            (Some(memory), None) if may_be_in_place => (memory, memory),
-            (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),
-        };
-        (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))
-    }
-
     /// Enqueues the transfers that a collective of newer versions consists of.
     ///
     /// # Safety
     ///
-    /// As for [`Operation::call`].
-    unsafe fn transfers(&self, call: &Call<'_>, source: *const c_void, target: *mut c_void) -> Result<()> {
-        let Call { api, communicator, stream, place: Place { rank: own, size }, count } = *call;
+    /// As for [`Form::call`].
+    unsafe fn transfers(self, call: Call<'_>) -> Result<()> {
+        let Call { api, communicator, stream, place: Place { rank: own, size }, count, addresses: (source, target) } =
+            call;
         let part = count * self.width;
         let send = |index: usize, peer: usize| {
             let source = source.wrapping_byte_add(index * part);
@@ -156,6 +143,23 @@ impl Operation<'_> {
         // SAFETY: the group was started above.
         let ended = unsafe { call!(api, ncclGroupEnd()) };
         enqueued.and(ended)
+    }
+}
+
+impl Operation<'_> {
+    /// Returns the addresses of the source and of the target; 0 if there is none. In place, one of them is within the other.
+    #[inline]
+    pub(crate) fn addresses(&self, Place { rank, .. }: Place, count: usize) -> (*const c_void, *mut c_void) {
+        let source = self.operands.source.as_ref().map(|source| source.as_pointer().as_raw());
+        let target = self.operands.target.as_ref().map(|target| target.as_pointer().as_raw());
+        let own = |has_parts: bool| if has_parts { (rank * count * self.form.width) as u64 } else { 0 };
+        let Parts { in_source, in_target, may_be_in_place } = self.form.parts;
+        let (source, target) = match (source, target) {
+            (None, Some(memory)) if may_be_in_place => (memory + own(in_target), memory + own(in_source)),
+            (Some(memory), None) if may_be_in_place => (memory, memory),
+            (source, target) => (source.unwrap_or(0), target.unwrap_or(0)),
+        };
+        (ptr::without_provenance(source as usize), ptr::without_provenance_mut(target as usize))
     }
 }
 

@@ -14,10 +14,10 @@ pub(crate) struct Operands<'a> {
 
 impl Operands<'_> {
     /// Returns the addresses and the numbers of bytes of the memory.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, usize)> {
+    pub(crate) fn ranges(&self) -> [Option<(u64, usize)>; 2] {
         let source = self.source.as_ref().map(|source| (source.as_pointer().as_raw(), source.len()));
         let target = self.target.as_ref().map(|target| (target.as_pointer().as_raw(), target.len()));
-        source.into_iter().chain(target)
+        [source, target]
     }
 
     /// Orders the guard's stream after the accesses that the operation must wait for.

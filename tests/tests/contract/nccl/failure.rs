@@ -1,15 +1,17 @@
 //! Ranks that fail: timeouts, asynchronous errors, and the abort from another thread.
 
-use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::Graph;
+use curium_driver::{Function, Graph, observe_calls};
+use curium_memory::DeviceBuffer;
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Operation, Reduction, UniqueId};
 use curium_sim_libraries::NcclFault;
+use curium_tests::During;
 
 use super::{Rank, context, nccl, on_devices, on_ranks_with};
 
@@ -135,6 +137,27 @@ fn group_refuses_operations_after_another_thread_began_to_abort_and_the_abort_wa
             aborted.expect("it does not panic").expect("it is live");
         });
         rank.stream.synchronize().expect("the operations end when the communicator is aborted");
+    });
+}
+
+#[test]
+fn abort_by_an_observer_during_an_operation_of_its_thread_is_refused() {
+    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
+        let other = rank.stream.context().stream().expect("there is a stream");
+        let mut memory = DeviceBuffer::from_slice(&other, &[1.0_f32; 64]).expect("memory suffices");
+        let (handle, aborted) = (rank.communicator.abort_handle(), Arc::new(OnceLock::new()));
+        let result = Arc::clone(&aborted);
+        let abort = move || result.set(handle.abort()).expect("the observer runs it once");
+        // The operation waits for the stream that wrote the memory.
+        let observer = observe_calls(During::call_of(Function::cuStreamWaitEvent, abort));
+        let enqueued = rank.communicator.all_reduce_in_place(&rank.stream, &mut memory, Reduction::Sum);
+        drop(observer);
+        let aborted = aborted.get().expect("the observer was called");
+        let Err(Error::Argument(error)) = aborted else { panic!("the communicator is in use: {aborted:?}") };
+        assert_eq!(error.operation, "AbortHandle::abort");
+        enqueued.expect("it was not aborted");
+        assert_eq!(memory.to_vec().expect("both ranks take part"), vec![2.0; 64]);
+        rank.close();
     });
 }
 

@@ -1,14 +1,15 @@
 //! Registered memory: it is deregistered once, after the operations on it, and lives at least as long.
 
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::Graph;
+use curium_driver::{Function, Graph, observe_calls};
 use curium_memory::{AsDeviceSliceMut, DeviceBuffer};
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId};
 use curium_sim::Config;
 use curium_sim_libraries::{NcclFault, live_registrations};
-use curium_tests::{in_new_process, on_simulator, uses_cuda};
+use curium_tests::{During, in_new_process, on_simulator, uses_cuda};
 
 use super::{Rank, context, nccl, on_devices, on_ranks, on_ranks_with, simulated_functions};
 
@@ -41,6 +42,32 @@ fn unless_missing<T, B>(result: Result<T, Returned<B>>, function: &str) -> Optio
         }
         result => Some(result.expect("the memory can be registered")),
     }
+}
+
+#[test]
+fn observer_uses_the_communicator_while_its_thread_deregisters_memory() {
+    on_ranks_with(2, CommunicatorOptions::new(), |mut rank| {
+        let memory = rank.own_memory(1 << 18, 1.0);
+        let Some(mut memory) = unless_missing(rank.communicator.register(memory), "ncclCommRegister") else { return };
+        rank.check(&mut memory);
+        let rank = Arc::new(Mutex::new(rank));
+        let reduced = Arc::new(OnceLock::new());
+        let action = {
+            let (rank, reduced) = (Arc::clone(&rank), Arc::clone(&reduced));
+            move || {
+                let rank = &mut *rank.lock().expect("no thread panics");
+                let mut other = rank.buffer(&[1_u32; 8]);
+                rank.communicator
+                    .all_reduce_in_place(&rank.stream, &mut other, Reduction::Sum)
+                    .expect("it is enqueued");
+                reduced.set(other.to_vec().expect("it can be read")).expect("the observer runs it once");
+            }
+        };
+        let observer = observe_calls(During::call_of(Function::cuStreamQuery, action));
+        drop(memory.into_inner().expect("it is deregistered"));
+        drop(observer);
+        assert_eq!(reduced.get(), Some(&vec![2_u32; 8]), "the wait of the deregistration queries the stream");
+    });
 }
 
 #[test]
