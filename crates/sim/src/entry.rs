@@ -4,7 +4,7 @@
 //! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
 //!
 //! C functions have no `self`, so each has one instance per slot, which determines the driver. Each instance is a single jump: the called
-//! functions are not generic.
+//! functions are not generic, not inlined, and take the slot last, after the arguments that are in their places already.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,7 +76,8 @@ macro_rules! define {
                 /// # Safety
                 ///
                 /// The contract of the C function.
-                pub(crate) unsafe fn $name(slot: usize, $($parameter: $ty),*) -> CUresult {
+                #[inline(never)]
+                pub(crate) unsafe extern "C" fn $name($($parameter: $ty,)* slot: usize) -> CUresult {
                     // SAFETY: the caller upholds the contract of the C function for its arguments, of which these are.
                     $(let $parameter = || unsafe { Argument::receive($parameter) };)*
                     enter(slot, Function::$name, &mut |driver| driver.$name($($parameter()),*))
@@ -91,7 +92,7 @@ macro_rules! define {
             $(
                 pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($parameter: $ty),*) -> $result {
                     // SAFETY: the caller upholds the contract of the C function.
-                    unsafe { any_slot::$name(SLOT, $($parameter),*) }
+                    unsafe { any_slot::$name($($parameter,)* SLOT) }
                 }
             )*
         }
@@ -122,7 +123,7 @@ macro_rules! define_variant {
         #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
         pub(super) unsafe extern "C" fn $variant<const SLOT: usize>($($parameter: $ty),*) -> $result {
             // SAFETY: the caller upholds the contract of the C function.
-            unsafe { $name(SLOT, $($parameter),*) }
+            unsafe { $name($($parameter,)* SLOT) }
         }
 
         /// Calls the driver in a slot.
@@ -131,9 +132,10 @@ macro_rules! define_variant {
         ///
         /// The contract of the C function.
         #[expect(non_snake_case, reason = "the methods have the names of the C functions")]
-        unsafe fn $name(slot: usize, $($parameter: $ty),*) -> CUresult {
+        #[inline(never)]
+        unsafe extern "C" fn $name($($parameter: $ty,)* slot: usize) -> CUresult {
             // SAFETY: the caller upholds the contract of the C function.
-            per_thread::within(|| unsafe { any_slot::$name(slot, $($parameter),*) })
+            per_thread::within(|| unsafe { any_slot::$name($($parameter,)* slot) })
         }
     };
 }

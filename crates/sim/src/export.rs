@@ -33,7 +33,7 @@ macro_rules! export {
                 }
                 call_trace::traced(Function::$name, || {
                     // SAFETY: the caller upholds the contract of the C function.
-                    unsafe { entry::any_slot::$name(slot::EXPORTED, $($parameter),*) }
+                    unsafe { entry::any_slot::$name($($parameter,)* slot::EXPORTED) }
                 })
             }
         )*
