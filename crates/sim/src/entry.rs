@@ -66,7 +66,6 @@ macro_rules! define {
         }
 
         /// Each function for any slot.
-        #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
         pub(crate) mod any_slot {
             use super::*;
 
@@ -98,7 +97,6 @@ macro_rules! define {
         }
 
         /// The variants for the default stream of the calling thread.
-        #[expect(clippy::too_many_arguments, reason = "the parameters are those of the C functions")]
         mod per_thread_stream {
             use super::*;
 
