@@ -17,6 +17,7 @@ mod watch;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
 
 use curium_driver::extend::PASS_THE_SCOPE;
 use curium_driver::hazard::AccessGuard;
@@ -27,7 +28,7 @@ pub use self::connecting::Connecting;
 pub use self::finalize::Finalizing;
 pub use self::options::CommunicatorOptions;
 pub use self::registration::RegisteredBuffer;
-use self::shared::{Shared, entered};
+use self::shared::{LIVE, Shared, entered};
 use self::using::Using;
 use crate::error::{ArgumentError, Result};
 use crate::group;
@@ -136,10 +137,12 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted.
+    /// [`Error::Aborted`](crate::Error::Aborted) if it was aborted, and [`Error::Finalized`](crate::Error::Finalized) if it was finalized.
     pub fn as_raw(&mut self) -> Result<ncclComm_t> {
-        using::expect_live(&self.shared, "Communicator::as_raw")?;
-        Ok(self.shared.raw)
+        match self.shared.stage.load(Acquire) {
+            LIVE => Ok(self.shared.raw),
+            stage => Err(using::ended(&self.shared, "Communicator::as_raw", stage)),
+        }
     }
 
     pub(crate) fn place(&self) -> Place {

@@ -279,10 +279,16 @@ pub(crate) fn thread() -> usize {
     IS_OPEN.with(|is_open| ptr::from_ref(is_open).addr())
 }
 
+/// Returns `true` if the calling thread is in a group.
+#[inline]
+pub(crate) fn is_open() -> bool {
+    IS_OPEN.get()
+}
+
 /// Returns an error if the calling thread is in a group.
 #[inline]
 pub(crate) fn expect_none(operation: &'static str) -> Result<()> {
-    if IS_OPEN.get() { Err(within(operation)) } else { Ok(()) }
+    if is_open() { Err(within(operation)) } else { Ok(()) }
 }
 
 #[cold]

@@ -27,8 +27,7 @@ pub struct Operation<'a> {
     pub(crate) operands: Operands<'a>,
 }
 
-/// An operation without its memory. Functions that are not inlined get a copy: for a reference, the code of every operation would write it
-/// to memory.
+/// An operation without its memory. It is passed by value: a reference to it would make every operation write it to memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Form {
     kind: Kind,

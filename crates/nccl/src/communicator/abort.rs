@@ -52,8 +52,8 @@ impl AbortHandle {
     ///
     /// # Errors
     ///
-    /// An argument error if the communicator is borrowed, or the calling thread is in a group or in a call observer during an operation of
-    /// the communicator. An error of NCCL.
+    /// An argument error if the communicator is borrowed, or the calling thread is in a group or in an operation of the communicator, which
+    /// a call observer may be. An error of NCCL.
     pub fn abort(&self) -> Result<()> {
         const OPERATION: &str = "AbortHandle::abort";
         group::expect_none(OPERATION)?;
@@ -62,7 +62,7 @@ impl AbortHandle {
                 Err(ArgumentError::refused(OPERATION, "the communicator is borrowed; abort it where it was created"))
             }
             Some(shared) if shared.is_in_use_here() => {
-                Err(ArgumentError::refused(OPERATION, "called by an observer during an operation of the communicator"))
+                Err(ArgumentError::refused(OPERATION, "this thread is in an operation of the communicator"))
             }
             Some(shared) => shared.abort(),
             None => Ok(()),
@@ -71,13 +71,14 @@ impl AbortHandle {
 }
 
 impl Shared {
-    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended, or a call of
-    /// this thread uses it.
+    /// Aborts the communicator, once no call uses it. Kernels that wait for other ranks end. Does nothing if it has ended, if a call of
+    /// this thread uses it, or in a group, where NCCL would abort it only at the end.
     ///
     /// NCCL waits until the graphs with operations of the communicator are destroyed, which the calling thread may own: a thread waits for
     /// it then, until the last graph is gone.
     pub(crate) fn abort(&self) -> Result<()> {
-        if self.is_owned() && !self.is_in_use_here() && self.end() { self.abort_ended() } else { Ok(()) }
+        let may_abort = self.is_owned() && !self.is_in_use_here() && !group::is_open();
+        if may_abort && self.end() { self.abort_ended() } else { Ok(()) }
     }
 
     /// Aborts the communicator, which the caller has ended, like [`Shared::abort`].

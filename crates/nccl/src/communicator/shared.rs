@@ -214,12 +214,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Aborts the communicator if an operation timed out or another rank failed, unless a call of this thread uses it.
+    /// Aborts the communicator if an operation timed out or another rank failed. If [`Shared::abort`] may not, the next call that waits
+    /// aborts it.
     #[inline]
     pub(crate) fn ended_by_timeout<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result
-            && (matches!(error, Error::Timeout(_)) || self.has_failed())
-        {
+        if matches!(result, Err(Error::Timeout(_))) || self.has_failed() {
             self.abort()?;
         }
         result
@@ -328,13 +327,14 @@ impl Shared {
         Error::Timeout(Box::new(TimeoutError { operation, outstanding, rank, size, waited }))
     }
 
-    /// Returns `true` if a call of this thread uses the communicator: the caller is in a group, or a call observer.
+    /// Returns `true` if a call of this thread uses the communicator: the thread is in a group, or runs a call observer.
     pub(crate) fn is_in_use_here(&self) -> bool {
         self.user.load(Relaxed) == group::thread()
     }
 
-    /// Marks the communicator as ended, and waits until no call uses it. No call of this thread does. Returns `false` if it has ended
-    /// before.
+    /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.
+    ///
+    /// The caller is not in a call that uses it.
     pub(super) fn end(&self) -> bool {
         let ends = self.stage.swap(ENDED, AcqRel) != ENDED;
         if ends {

@@ -15,7 +15,7 @@ use crate::sys::ncclComm_t;
 #[derive(Debug)]
 pub(crate) struct Using<S: Deref<Target = Shared>> {
     shared: S,
-    /// `true` within another use by this thread, which has the lock: in a group that deregisters memory, or in a call observer.
+    /// `true` within another use by this thread, which has the lock: of a group that deregisters memory, or that runs a call observer.
     is_nested: bool,
     /// The lock is released on the thread that took it.
     _not_send: PhantomData<*const ()>,
@@ -33,7 +33,8 @@ impl<S: Deref<Target = Shared>> Using<S> {
     /// Returns an error if the communicator was finalized or aborted. An end that began during this use waits for it.
     #[inline(always)]
     pub(crate) fn expect_live(&self, operation: &'static str) -> Result<()> {
-        expect_live(&self.shared, operation)
+        let stage = self.shared.stage.load(Acquire);
+        if stage == LIVE { Ok(()) } else { Err(refused(&self.shared, operation, stage)) }
     }
 
     /// Starts a use like [`Using::begin`], also of a communicator that was finalized.
@@ -81,13 +82,6 @@ impl<S: Deref<Target = Shared>> Drop for Using<S> {
     }
 }
 
-/// Returns an error if the communicator was finalized or aborted. The end does not wait, unless the caller uses the communicator.
-#[inline(always)]
-pub(super) fn expect_live(shared: &Shared, operation: &'static str) -> Result<()> {
-    let stage = shared.stage.load(Acquire);
-    if stage == LIVE { Ok(()) } else { Err(refused(shared, operation, stage)) }
-}
-
 /// Returns `true` if this thread uses the communicator. Locks it otherwise, once no other thread does.
 #[cold]
 fn is_nested(shared: &Shared) -> bool {
@@ -99,11 +93,15 @@ fn is_nested(shared: &Shared) -> bool {
     is_nested
 }
 
+/// Returns the error of a call by the user of a communicator that has ended: its timeout, once, or [`ended`].
 #[cold]
 fn refused(shared: &Shared, operation: &'static str, stage: u8) -> Error {
-    if let Some(error) = shared.expired(operation) {
-        return error;
-    }
+    shared.expired(operation).unwrap_or_else(|| ended(shared, operation, stage))
+}
+
+/// Returns the error of a call on a communicator that was finalized or aborted.
+#[cold]
+pub(super) fn ended(shared: &Shared, operation: &'static str, stage: u8) -> Error {
     let Place { rank, size } = shared.place;
     if stage == FINALIZED {
         Box::new(FinalizedError { operation, rank, size }).into()

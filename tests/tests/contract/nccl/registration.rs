@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use curium_driver::{Function, Graph, observe_calls};
 use curium_memory::{AsDeviceSliceMut, DeviceBuffer};
+use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId};
 use curium_sim::Config;
 use curium_sim_libraries::{NcclFault, live_registrations};
@@ -67,6 +68,41 @@ fn observer_uses_the_communicator_while_its_thread_deregisters_memory() {
         drop(memory.into_inner().expect("it is deregistered"));
         drop(observer);
         assert_eq!(reduced.get(), Some(&vec![2_u32; 8]), "the wait of the deregistration queries the stream");
+    });
+}
+
+#[test]
+fn failure_that_an_observer_notices_aborts_the_communicator_after_the_call_of_its_thread() {
+    if uses_cuda() {
+        return;
+    }
+    on_ranks_with(1, CommunicatorOptions::new(), |mut rank| {
+        let memory = rank.own_memory(1 << 18, 1.0);
+        let memory = rank.communicator.register(memory).expect("the memory can be registered");
+        rank.stream.synchronize().expect("the fill completes");
+        let rank = Arc::new(Mutex::new(rank));
+        let noticed = Arc::new(OnceLock::new());
+        let action = {
+            let (rank, noticed) = (Arc::clone(&rank), Arc::clone(&noticed));
+            move || {
+                let Rank { communicator, stream } = &mut *rank.lock().expect("no thread panics");
+                NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator).expect("it is live");
+                let other = stream.context().stream().expect("there is a stream");
+                let work = other.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
+                let _waiter = work.expect("it is enqueued");
+                noticed.set(communicator.synchronize(&other)).expect("the observer runs it once");
+            }
+        };
+        // The deregistration has no reason to wait after this query.
+        let observer = observe_calls(During::end_of(Function::cuStreamQuery, action));
+        memory.into_inner().expect("it is deregistered before the failure is noticed");
+        drop(observer);
+        let noticed = noticed.get().expect("the wait of the deregistration queries the stream");
+        assert!(matches!(noticed, Err(Error::Call(_))), "{noticed:?}");
+        let Rank { communicator, stream } = &mut *rank.lock().expect("no thread panics");
+        let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
+        let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
+        assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
     });
 }
 
