@@ -8,7 +8,7 @@ use curium_driver::{Function, Graph, observe_calls};
 use curium_memory::{AsDeviceSliceMut, DeviceBuffer};
 use curium_nccl::sys::ncclResult_t;
 use curium_nccl::{Communicator, CommunicatorOptions, Error, Nccl, NcclMemory, Reduction, Returned, UniqueId};
-use curium_sim::Config;
+use curium_sim::{Config, Simulator};
 use curium_sim_libraries::{NcclFault, live_registrations};
 use curium_tests::{During, in_new_process, on_simulator, uses_cuda};
 
@@ -104,6 +104,35 @@ fn failure_that_an_observer_notices_aborts_the_communicator_after_the_call_of_it
         let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
         assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
     });
+}
+
+#[test]
+fn failure_in_a_group_aborts_the_communicator_after_the_group() {
+    if uses_cuda() {
+        return;
+    }
+    // Not `on_ranks`: the memory is leaked, because NCCL may still use it.
+    let simulator = Simulator::new(Config::new()).expect("there is a slot");
+    let context = context(&simulator.driver().expect("it has functions"), 0);
+    let id = UniqueId::new(&nccl()).expect("NCCL has an interface");
+    let mut rank = Rank::new(&context, id, 0, 1, CommunicatorOptions::new());
+    let memory = rank.own_memory(1 << 18, 1.0);
+    let memory = rank.communicator.register(memory).expect("the memory can be registered");
+    let Rank { communicator, stream } = &mut rank;
+    NcclFault::Error(ncclResult_t::ncclRemoteError).inject(communicator).expect("it is live");
+    let work = stream.launch_host_function(|| thread::sleep(Duration::from_millis(100)));
+    let _waiter = work.expect("it is enqueued");
+    let grouped = nccl().group(|_| {
+        // It waits for the stream, and notices the failure.
+        drop(memory);
+        communicator.as_raw().map(|_| ())
+    });
+    grouped.expect("the communicator is not aborted in the group");
+    stream.synchronize().expect("the function returns");
+    communicator.synchronize(stream).expect("the stream has completed its work");
+    let mut memory = DeviceBuffer::<u32>::zeroed(stream, 8).expect("memory suffices");
+    let later = communicator.all_reduce_in_place(stream, &mut memory, Reduction::Sum);
+    assert!(matches!(later, Err(Error::Aborted(_))), "{later:?}");
 }
 
 #[test]
