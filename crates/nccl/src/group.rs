@@ -275,7 +275,7 @@ impl Drop for Group<'_> {
 
 /// Returns the identity of the calling thread, which is not 0: an address within the thread's data that every operation reads anyway.
 #[inline(always)]
-pub(crate) fn thread() -> usize {
+pub(crate) fn thread_identity() -> usize {
     IS_OPEN.with(|is_open| ptr::from_ref(is_open).addr())
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     pub(super) stage: AtomicU8,
     /// Locked by every call that uses the communicator, and by its end.
     pub(super) in_use: Mutex<()>,
-    /// The [identity](group::thread) of the thread that has locked `in_use` for a call, or 0.
+    /// The [identity](group::thread_identity) of the thread that has locked `in_use` for a call, or 0.
     pub(super) user: AtomicUsize,
     /// The memory that is registered, for captures.
     pub(super) registrations: Mutex<Vec<Weak<Registration>>>,
@@ -329,7 +329,7 @@ impl Shared {
 
     /// Returns `true` if a call of this thread uses the communicator: the thread is in a group, or runs a call observer.
     pub(crate) fn is_in_use_here(&self) -> bool {
-        self.user.load(Relaxed) == group::thread()
+        self.user.load(Relaxed) == group::thread_identity()
     }
 
     /// Marks the communicator as ended, and waits until no call uses it. Returns `false` if it has ended before.

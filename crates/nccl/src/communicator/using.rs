@@ -48,15 +48,11 @@ impl<S: Deref<Target = Shared>> Using<S> {
     /// now, the end waits for this use.
     #[inline(always)]
     fn locked(shared: S) -> Self {
-        let is_nested = match shared.in_use.try_lock() {
-            Some(guard) => {
-                mem::forget(guard);
-                shared.user.store(group::thread(), Relaxed);
-                false
-            }
-            None => is_nested(&shared),
-        };
-        Self { shared, is_nested, _not_send: PhantomData }
+        let is_locked = shared.in_use.try_lock().map(mem::forget).is_some() || lock_unless_nested(&shared);
+        if is_locked {
+            shared.user.store(group::thread_identity(), Relaxed);
+        }
+        Self { shared, is_nested: !is_locked, _not_send: PhantomData }
     }
 
     #[inline]
@@ -82,15 +78,14 @@ impl<S: Deref<Target = Shared>> Drop for Using<S> {
     }
 }
 
-/// Returns `true` if this thread uses the communicator. Locks it otherwise, once no other thread does.
+/// Locks the communicator once no other thread uses it, and returns `true`. Returns `false` if this thread uses it.
 #[cold]
-fn is_nested(shared: &Shared) -> bool {
+fn lock_unless_nested(shared: &Shared) -> bool {
     let is_nested = shared.is_in_use_here();
     if !is_nested {
         mem::forget(shared.in_use.lock());
-        shared.user.store(group::thread(), Relaxed);
     }
-    is_nested
+    !is_nested
 }
 
 /// Returns the error of a call by the user of a communicator that has ended: its timeout, once, or [`ended`].
