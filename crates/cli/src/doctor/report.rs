@@ -2,18 +2,11 @@
 
 use std::io;
 
-use serde::Serialize;
-
 use crate::doctor::finding::{Finding, Severity};
 use crate::terminal::{Color, Colors};
 
-/// The version of the JSON schema.
-const SCHEMA: u32 = 1;
-
-/// The report, as `--json` prints it.
-#[derive(Serialize)]
+/// The findings, and whether CUDA works.
 pub(super) struct Report {
-    schema: u32,
     works: bool,
     findings: Vec<Finding>,
 }
@@ -21,12 +14,18 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(findings: Vec<Finding>) -> Self {
         let works = findings.iter().all(|finding| finding.severity != Severity::Failure);
-        Self { schema: SCHEMA, works, findings }
+        Self { works, findings }
     }
 
     /// Returns `true` if CUDA works.
     pub(super) fn works(&self) -> bool {
         self.works
+    }
+
+    /// Returns the findings.
+    #[cfg(feature = "full")]
+    pub(super) fn findings(&self) -> &[Finding] {
+        &self.findings
     }
 
     /// Writes a line for each finding, and below it one for each fix.

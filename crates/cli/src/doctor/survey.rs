@@ -7,8 +7,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use curium::nvrtc::Nvrtc;
-
 use crate::doctor::environment::{Access, Entry, Environment};
 use crate::doctor::trial;
 
@@ -70,7 +68,7 @@ pub(super) fn survey(simulated: bool) -> Environment {
         architecture: std::env::consts::ARCH.to_owned(),
         variables: variables(),
         files: files(),
-        nvrtc: Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string()),
+        nvrtc: libraries::nvrtc(),
         libraries: libraries::libraries(),
         ..Environment::default()
     };

@@ -3,15 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-#[cfg(feature = "full")]
 use curium::blas::CuBlas;
 use curium::driver::{Device, DeviceAttribute, Driver, Error, Function, PeerLink};
-#[cfg(feature = "full")]
 use curium::fft::CuFft;
-#[cfg(feature = "full")]
 use curium::nccl::Nccl;
 use curium::nvrtc::{NvJitLink, Nvrtc};
-#[cfg(feature = "full")]
 use curium::rand::CuRand;
 use curium::sys::CUresult;
 use serde::Serialize;
@@ -180,12 +176,6 @@ fn compilers() -> [LibraryReport; 2] {
     ]
 }
 
-#[cfg(not(feature = "full"))]
-fn libraries() -> Vec<LibraryReport> {
-    Vec::new()
-}
-
-#[cfg(feature = "full")]
 fn libraries() -> Vec<LibraryReport> {
     vec![
         library("cuBLAS", CuBlas::load().map(|library| library.version())),

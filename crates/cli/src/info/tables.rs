@@ -53,9 +53,6 @@ impl Tables<'_> {
         for compiler in compilers {
             table.add_row([compiler.name, &version_text(compiler, "CUDA ")]);
         }
-        if libraries.is_empty() {
-            table.add_row(["libraries", "not checked (a build with `--features full` checks them)"]);
-        }
         for library in libraries {
             table.add_row([library.name, &version_text(library, "")]);
         }

@@ -1,6 +1,8 @@
 //! Loads NVIDIA's libraries.
 
 #[cfg(feature = "full")]
+use curium::nvrtc::Nvrtc;
+#[cfg(feature = "full")]
 use curium::sys::load::LoadError;
 #[cfg(feature = "full")]
 use curium::{blas, fft, nccl, rand};
@@ -9,7 +11,19 @@ use crate::doctor::environment::OptionalLibrary;
 #[cfg(feature = "full")]
 use crate::loaded;
 
-/// Returns no library: this build lacks their loaders.
+/// Returns `None`: this build does not load NVRTC.
+#[cfg(not(feature = "full"))]
+pub(super) fn nvrtc() -> Option<String> {
+    None
+}
+
+/// Returns the CUDA version of NVRTC, if it is found.
+#[cfg(feature = "full")]
+pub(super) fn nvrtc() -> Option<String> {
+    Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string())
+}
+
+/// Returns no library: this build does not load them.
 #[cfg(not(feature = "full"))]
 pub(super) fn libraries() -> Vec<OptionalLibrary> {
     Vec::new()
