@@ -73,7 +73,8 @@ const SIMULATOR_LIBRARIES: [&str; 2] = ["curium_ptx", "curium_sim"];
 const SIMULATOR: &[&str] = &["driver", "grammar", "instructions"];
 
 /// The tests that run the program.
-const PROGRAM: &[&str] = &["bench", "cache", "completions", "demo", "doctor", "json", "man", "mem", "run", "trace"];
+const PROGRAM: &[&str] =
+    &["bench", "cache", "completions", "demo", "doctor", "info", "json", "man", "mem", "run", "trace"];
 
 /// Tests each target with all kinds of tests, and fails if one of them failed.
 pub(crate) fn run(options: &Options) -> Result<()> {

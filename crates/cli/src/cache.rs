@@ -7,28 +7,35 @@ use curium::driver::{CacheUsage, DiskCache};
 
 use crate::bytes::size;
 use crate::count::counted;
+use crate::terminal::ColorChoice;
 
 /// Show or clear the disk cache of compiled code
 ///
 /// The cache is in the folder that CURIUM_CACHE_PATH names, or in the user's cache folder.
-#[derive(clap::Subcommand)]
+#[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:
   0  the cache is shown or cleared
   1  other users can access the folder, or a file could not be removed
   2  the command line is wrong")]
-pub(crate) enum Command {
+pub(crate) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
     /// Print the folder and the size of the cache
     Show,
     /// Remove all entries
     Clear,
 }
 
-pub(crate) fn run(command: &Command) -> Result<()> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let cache = DiskCache::of_user()?;
     let usage = cache.usage()?;
     let mut out = io::stdout().lock();
-    match command {
+    match options.command {
         Command::Show => {
             writeln!(out, "{}: {}", cache.folder().display(), describe(usage))?;
             writeln!(out, "at most {}", size(DiskCache::DEFAULT_LIMIT))?;

@@ -7,6 +7,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::Cli;
+use crate::terminal::ColorChoice;
 
 /// Print a completion script for a shell
 ///
@@ -22,7 +23,7 @@ pub(crate) struct Options {
     shell: Shell,
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "curium", &mut script);
     io::Write::write_all(&mut io::stdout(), &script)?;

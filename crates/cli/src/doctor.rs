@@ -1,12 +1,12 @@
 //! `curium doctor`: diagnoses why CUDA does not work on this machine, and suggests fixes.
 //!
 //! The facts are collected into an [`Environment`], which is plain data, and the checks read nothing else. Each check is therefore tested
-//! on made-up machines, and one machine can be examined on another.
+//! on made-up machines, and with the feature `full`, one machine can be examined on another.
 
 mod check;
 mod environment;
+mod exchange;
 mod finding;
-mod json;
 mod ptx;
 mod report;
 mod survey;
@@ -19,12 +19,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
+use self::exchange::Exchange;
 use self::report::Report;
 use crate::place::DeviceChoice;
 use crate::terminal::ColorChoice;
-
-/// The JSON schema of `--json`.
-const SCHEMA: &str = include_str!("../schema/doctor.schema.json");
 
 /// The exit code if CUDA does not work.
 const DOES_NOT_WORK: u8 = 3;
@@ -46,41 +44,25 @@ pub(crate) struct Options {
     /// Check that the driver and the devices accept this PTX file, too
     #[arg(long, value_name = "FILE")]
     ptx: Option<PathBuf>,
-    /// Print the findings as JSON (see --schema)
-    #[arg(long)]
-    json: bool,
-    /// Print the JSON schema of --json
-    #[arg(long, exclusive = true)]
-    schema: bool,
-    /// Save the facts about this machine to a file, to examine them elsewhere
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
-    /// Examine the machine that --save recorded
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "save"])]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    exchange: Exchange,
 }
 
 /// Examines the machine and prints the findings.
 pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
-    if options.schema {
-        out.write_all(SCHEMA.as_bytes())?;
+    if let Some(schema) = options.exchange.schema() {
+        out.write_all(schema.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut environment = match &options.from {
-        Some(path) => json::read(path)?,
-        None => survey::survey(options.device == DeviceChoice::Sim),
-    };
+    let saved = options.exchange.saved()?;
+    let mut environment = saved.unwrap_or_else(|| survey::survey(options.device == DeviceChoice::Sim));
     if let Some(path) = &options.ptx {
         environment.ptx = Some(ptx_header(path)?);
     }
-    if let Some(path) = &options.save {
-        json::save(&environment, path)?;
-    }
+    options.exchange.save(&environment)?;
     let report = Report::new(check::findings(&environment));
-    if options.json {
-        json::print(&report, &mut out)?;
-    } else {
+    if !options.exchange.print(&report, &mut out)? {
         report.print(&mut out, color.on(&io::stdout()))?;
     }
     Ok(if report.works() { ExitCode::SUCCESS } else { ExitCode::from(DOES_NOT_WORK) })

@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use self::report::Report;
 use self::tables::Tables;
 use crate::place::{DeviceChoice, Place};
+use crate::terminal::ColorChoice;
 
 /// The JSON schema of `--json`. Its field `schema` counts the incompatible changes.
 const SCHEMA: &str = include_str!("../schema/info.schema.json");
@@ -44,7 +45,7 @@ pub(crate) struct Options {
 }
 
 /// Collects the report and prints it.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let mut out = io::stdout().lock();
     if options.schema {
         return out.write_all(SCHEMA.as_bytes()).context("the schema could not be written");

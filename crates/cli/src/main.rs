@@ -4,6 +4,8 @@
 //!
 //! - `full`: every command except `demo` and `doctor`, and the parts of `doctor` that concern JSON, saved machines and NVIDIA's libraries.
 
+#[cfg(not(feature = "full"))]
+mod absent;
 #[cfg(feature = "full")]
 mod bench;
 #[cfg(feature = "full")]
@@ -34,24 +36,21 @@ mod terminal;
 #[cfg(feature = "full")]
 mod trace;
 
-#[cfg(not(feature = "full"))]
-use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use self::terminal::ColorChoice;
+#[cfg(not(feature = "full"))]
+use self::{
+    absent as bench, absent as cache, absent as completions, absent as info, absent as man, absent as mem,
+    absent as run, absent as trace,
+};
 
 /// Run, inspect and measure CUDA from Rust, on a GPU or the simulator.
 #[derive(Parser)]
 #[command(name = "curium", version, arg_required_else_help = true)]
-#[cfg_attr(
-    not(feature = "full"),
-    command(
-        after_help = "Built with `--features full`, the program also has: info, trace, cache, bench, mem, run, completions, man"
-    )
-)]
 struct Cli {
     /// When to use colors
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
@@ -64,55 +63,29 @@ struct Cli {
 enum Command {
     Demo(demo::Options),
     Doctor(doctor::Options),
-    #[cfg(feature = "full")]
     Info(info::Options),
-    #[cfg(feature = "full")]
     Trace(trace::Options),
-    #[cfg(feature = "full")]
-    #[command(subcommand)]
-    Cache(cache::Command),
-    #[cfg(feature = "full")]
+    Cache(cache::Options),
     Bench(bench::Options),
-    #[cfg(feature = "full")]
     Mem(mem::Options),
-    #[cfg(feature = "full")]
     Run(run::Options),
-    #[cfg(feature = "full")]
     Completions(completions::Options),
-    #[cfg(feature = "full")]
     Man(man::Options),
-    #[cfg(not(feature = "full"))]
-    #[command(external_subcommand)]
-    Other(Vec<OsString>),
 }
-
-/// The commands of the feature `full`.
-#[cfg(not(feature = "full"))]
-const FULL: [&str; 8] = ["info", "trace", "cache", "bench", "mem", "run", "completions", "man"];
 
 fn main() -> ExitCode {
     let Cli { color, command } = Cli::parse();
     let result = match command {
         Command::Demo(options) => demo::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::run(&options, color),
-        #[cfg(feature = "full")]
-        Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
-        #[cfg(feature = "full")]
-        Command::Trace(options) => trace::run(&options),
-        #[cfg(feature = "full")]
-        Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
-        #[cfg(feature = "full")]
+        Command::Info(options) => info::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Trace(options) => trace::run(&options, color),
+        Command::Cache(options) => cache::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
-        #[cfg(feature = "full")]
-        Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
-        #[cfg(feature = "full")]
-        Command::Run(options) => run::run(&options),
-        #[cfg(feature = "full")]
-        Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
-        #[cfg(feature = "full")]
-        Command::Man(options) => man::run(&options).map(|()| ExitCode::SUCCESS),
-        #[cfg(not(feature = "full"))]
-        Command::Other(words) => absent(&words),
+        Command::Mem(options) => mem::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Run(options) => run::run(&options, color),
+        Command::Completions(options) => completions::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Man(options) => man::run(&options, color).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         if is_closed_pipe(&error) {
@@ -121,26 +94,6 @@ fn main() -> ExitCode {
         report_error(&error);
         ExitCode::FAILURE
     })
-}
-
-/// Reports a command that this build lacks, or that does not exist.
-#[cfg(not(feature = "full"))]
-fn absent(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
-    if FULL.contains(&name.as_ref()) {
-        return Err(not_in_this_build(&name));
-    }
-    let error = <Cli as clap::CommandFactory>::command()
-        .error(clap::error::ErrorKind::InvalidSubcommand, format!("unrecognized subcommand '{name}'"));
-    error.exit()
-}
-
-/// Returns the error for a command or an option of the feature `full`.
-#[cfg(not(feature = "full"))]
-fn not_in_this_build(arguments: &str) -> anyhow::Error {
-    anyhow::anyhow!(
-        "`curium {arguments}`: not in this build; build it with `--features full`, as in `cargo run --release --features full -- {arguments}`"
-    )
 }
 
 /// Returns `true` if the reader of the output has closed it, as `head` does.

@@ -9,6 +9,7 @@ use clap::CommandFactory as _;
 use clap_mangen::Man;
 
 use crate::Cli;
+use crate::terminal::ColorChoice;
 
 /// Print the man page, or write the pages of all commands
 ///
@@ -25,7 +26,7 @@ pub(crate) struct Options {
     folder: Option<PathBuf>,
 }
 
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let Some(folder) = &options.folder else {
         let mut page = Vec::new();
         Man::new(Cli::command()).render(&mut page)?;

@@ -10,6 +10,7 @@ use curium::memory::diagnostics::{AllocationLog, CacheSample, EventKind, Snapsho
 
 use self::chart::Chart;
 use crate::count::counted;
+use crate::terminal::ColorChoice;
 
 /// Draw memory over time from an allocation log
 ///
@@ -51,7 +52,7 @@ struct Summary {
 }
 
 /// Reads the log, draws the chart and prints a summary.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<()> {
     let log = read(&options.log)?;
     ensure!(!log.events().is_empty(), "{} contains no event", options.log.display());
     let (usage, cache) = (log.usage(), log.simulate_caching(usize::try_from(options.segment << 20)?));

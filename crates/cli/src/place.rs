@@ -62,7 +62,8 @@ impl Place {
     #[expect(clippy::print_stderr, reason = "the user must see this even if the report goes elsewhere")]
     pub(crate) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
-            let why = if verbose { format!("{error:#}") } else { reason.in_brief() + " (`curium doctor` explains)" };
+            let why =
+                if verbose { format!("{error:#}") } else { reason.in_brief() + " (the command `doctor` explains)" };
             eprintln!("No usable GPU; falling back to the simulator: {why}");
         }
     }

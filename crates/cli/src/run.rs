@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result, ensure};
 use curium::prelude::*;
 
 use self::ranks::Ranks;
+use crate::terminal::ColorChoice;
 use crate::{program, simulator};
 
 /// Start the ranks of a multi-GPU job on this machine
@@ -56,7 +57,7 @@ struct Job {
 }
 
 /// Starts the ranks and waits for them.
-pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
     let job = Job::new(options)?;
     let grace = Duration::from_secs(options.grace);
     let mut ranks = Ranks::new(grace)?;

@@ -17,6 +17,7 @@ use curium::prelude::*;
 
 use self::events::Events;
 use crate::place::DeviceChoice;
+use crate::terminal::ColorChoice;
 use crate::{program, simulator};
 
 /// Run a program and record its CUDA calls for trace viewers
@@ -46,7 +47,7 @@ pub(crate) struct Options {
 }
 
 /// Runs the program, completes its trace and prints a summary.
-pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+pub(crate) fn run(options: &Options, _: ColorChoice) -> Result<ExitCode> {
     let output = std::path::absolute(&options.output)?;
     let simulator = options.simulator()?;
     fs::write(&output, "[\n").with_context(|| format!("{} could not be written", options.output.display()))?;

@@ -127,7 +127,6 @@ fn value_that_violates_the_schema_is_found() {
 }
 
 #[test]
-#[cfg(feature = "full")]
 fn bench_prints_the_fields_of_its_schema_and_every_listed_measurement() {
     let (code, bench) = curium(&["bench", "--device", "sim", "--json", "--rounds", "2"]);
     assert_eq!(code, Some(0));

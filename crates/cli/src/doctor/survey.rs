@@ -1,5 +1,6 @@
 //! Collects the facts about this machine. Nothing is changed; an unreadable file counts as absent.
 
+#[cfg(feature = "full")]
 mod libraries;
 
 use std::collections::BTreeMap;
@@ -68,10 +69,10 @@ pub(super) fn survey(simulated: bool) -> Environment {
         architecture: std::env::consts::ARCH.to_owned(),
         variables: variables(),
         files: files(),
-        nvrtc: libraries::nvrtc(),
-        libraries: libraries::libraries(),
         ..Environment::default()
     };
+    #[cfg(feature = "full")]
+    libraries::load(&mut environment);
     trial::try_out(&mut environment, simulated);
     environment
 }

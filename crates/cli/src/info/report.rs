@@ -29,7 +29,6 @@ pub(super) struct Report {
     pub(super) devices: Vec<DeviceReport>,
     pub(super) links: Vec<LinkReport>,
     pub(super) compilers: [LibraryReport; 2],
-    /// Empty if the program was built without the feature `full`.
     pub(super) libraries: Vec<LibraryReport>,
 }
 

@@ -6,7 +6,7 @@ use crate::doctor::finding::Finding;
 /// Reports each library: its version and file, or the package that has it.
 pub(super) fn check(environment: &Environment) -> Vec<Finding> {
     if environment.libraries.is_empty() {
-        let what = "NVRTC, cuBLAS, cuRAND, cuFFT and NCCL were not checked; a build with `--features full` checks them";
+        let what = "NVIDIA's libraries were not checked; a build with `--features full` checks them";
         return vec![Finding::note("libraries", what)];
     }
     let cuda = cuda_major(environment);

@@ -1,37 +1,14 @@
 //! Loads NVIDIA's libraries.
 
-#[cfg(feature = "full")]
 use curium::nvrtc::Nvrtc;
-#[cfg(feature = "full")]
 use curium::sys::load::LoadError;
-#[cfg(feature = "full")]
 use curium::{blas, fft, nccl, rand};
 
-use crate::doctor::environment::OptionalLibrary;
-#[cfg(feature = "full")]
+use crate::doctor::environment::{Environment, OptionalLibrary};
 use crate::loaded;
 
-/// Returns `None`: this build does not load NVRTC.
-#[cfg(not(feature = "full"))]
-pub(super) fn nvrtc() -> Option<String> {
-    None
-}
-
-/// Returns the CUDA version of NVRTC, if it is found.
-#[cfg(feature = "full")]
-pub(super) fn nvrtc() -> Option<String> {
-    Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string())
-}
-
-/// Returns no library: this build does not load them.
-#[cfg(not(feature = "full"))]
-pub(super) fn libraries() -> Vec<OptionalLibrary> {
-    Vec::new()
-}
-
-/// Loads each library that programs may use.
-#[cfg(feature = "full")]
-pub(super) fn libraries() -> Vec<OptionalLibrary> {
+/// Loads each library that programs may use, and records the result.
+pub(super) fn load(environment: &mut Environment) {
     macro_rules! library {
         ($name:literal, $prefix:literal, $library:ty, $error:path) => {
             library(
@@ -45,16 +22,16 @@ pub(super) fn libraries() -> Vec<OptionalLibrary> {
             )
         };
     }
-    vec![
+    environment.nvrtc = Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string());
+    environment.libraries = vec![
         library!("cuBLAS", "libcublas.so", blas::CuBlas, blas::Error::Load),
         library!("cuBLASLt", "libcublasLt.so", blas::lt::CuBlasLt, blas::Error::Load),
         library!("cuRAND", "libcurand.so", rand::CuRand, rand::Error::Load),
         library!("cuFFT", "libcufft.so", fft::CuFft, fft::Error::Load),
         library!("NCCL", "libnccl.so", nccl::Nccl, nccl::Error::Load),
-    ]
+    ];
 }
 
-#[cfg(feature = "full")]
 fn library<E>(
     name: &str,
     prefix: &str,
@@ -71,7 +48,6 @@ fn library<E>(
 }
 
 /// Returns the reasons why files were rejected that exist. Names that are nowhere are no reason.
-#[cfg(feature = "full")]
 fn rejections(error: &LoadError) -> Vec<String> {
     let attempts = error.attempts.iter().map(ToString::to_string);
     attempts.filter(|attempt| !attempt.contains("No such file or directory")).collect()
