@@ -136,7 +136,7 @@ impl Side {
         (0..self.lengths.len()).map(|dimension| self.embedding[dimension + 1..].iter().product::<usize>() * self.stride)
     }
 
-    /// Returns `true` unless each dimension steps over all elements of the denser ones.
+    /// Returns `true` unless the stride of each dimension exceeds the extent of all dimensions with smaller strides.
     fn overlaps(&self, batches: usize) -> bool {
         let mut steps: Vec<_> = self.distances().zip(self.lengths.iter().copied()).collect();
         steps.push((self.distance, batches));
@@ -165,7 +165,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Returns the lengths of one side: complex numbers that stand for real ones are about half as many.
+/// Returns the lengths of one side. The complex side of a real transform has n / 2 + 1 elements in the last dimension.
 fn lengths_of_side(lengths: &[usize], form: Form, is_real: bool) -> Vec<usize> {
     let mut lengths = lengths.to_vec();
     if let (true, Some(last)) = (form != Form::ComplexToComplex && !is_real, lengths.last_mut()) {

@@ -34,8 +34,8 @@ struct UpdatedKernel {
 }
 
 impl GraphExec {
-    /// Sets the arguments of a kernel node for subsequent launches. The kernel and the launch configuration remain
-    /// those that the node was added with.
+    /// Sets the arguments of a kernel node for subsequent launches. The kernel and the launch configuration become
+    /// those with which the node was added, even after [`GraphExec::set_kernel_with`].
     ///
     /// This is a single driver call for a kernel of a [`Library`](crate::Library), without an allocation from the
     /// second update of a node on.

@@ -109,7 +109,7 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// As for [`GraphExec::set_copy`].
+    /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresSignalNodeSetParams")]
     #[inline]
     pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
@@ -130,7 +130,7 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// As for [`GraphExec::set_copy`].
+    /// An argument error if a semaphore belongs to another context; otherwise as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecExternalSemaphoresWaitNodeSetParams")]
     #[inline]
     pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {

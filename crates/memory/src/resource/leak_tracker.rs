@@ -16,7 +16,7 @@ use super::forward::upkeep_of_inner;
 ///
 /// Allocations that are still live when it is dropped are reported like failed drops; see
 /// [`set_drop_observer`](curium_driver::set_drop_observer). The call site is the caller of the buffer's constructor if
-/// the resource is a concrete type. It is unknown through `dyn Resource`.
+/// the resource is a concrete type. Through `dyn Resource`, it is a location in this crate.
 #[derive(Debug)]
 pub struct LeakTracker<R> {
     inner: R,
@@ -43,7 +43,7 @@ pub struct LiveAllocation {
     pub number: u64,
     /// The identity of the stream on which it was allocated.
     pub stream: u64,
-    /// The call site.
+    /// The call site, or a location in this crate if the allocation was made through `dyn Resource`.
     pub site: &'static Location<'static>,
 }
 
@@ -145,7 +145,7 @@ const LISTED: usize = 16;
 #[cold]
 fn leaked(leaks: &[LiveAllocation]) -> Error {
     let bytes: usize = leaks.iter().map(|leak| leak.bytes).sum();
-    let mut text = format!("{} allocations of {bytes} bytes were never freed", leaks.len());
+    let mut text = format!("{} leaked allocations of {bytes} bytes in total", leaks.len());
     for leak in leaks.iter().take(LISTED) {
         text.push_str(&format!("\n  {leak}"));
     }

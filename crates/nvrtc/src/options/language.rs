@@ -59,7 +59,7 @@ impl CompileOptions {
         self.add("--undefine-macro", name)
     }
 
-    /// Searches `folder` for headers, after the headers of the program.
+    /// Searches `folder` for headers, after the headers that were added to the program.
     ///
     /// NVRTC: `--include-path`.
     #[doc(alias = "include-path")]
@@ -113,7 +113,7 @@ impl CompileOptions {
         self.set("--builtin-initializer-list", if enabled { "true" } else { "false" })
     }
 
-    /// Treats all pointer parameters of kernels as restricted.
+    /// Treats all pointer parameters of kernels as `__restrict__` pointers.
     ///
     /// NVRTC: `--restrict`.
     #[doc(alias = "restrict")]
@@ -149,7 +149,8 @@ impl CompileOptions {
         self.flag("--device-float128")
     }
 
-    /// Omits textures, runtime functions and dynamic parallelism, to compile small programs faster.
+    /// Omits texture and surface functions, the functions and types of the CUDA runtime, and dynamic parallelism, to compile small
+    /// programs faster.
     ///
     /// NVRTC: `--minimal`, since 12.4.
     #[doc(alias = "minimal")]
@@ -158,7 +159,7 @@ impl CompileOptions {
         self.flag("--minimal")
     }
 
-    /// Treats the source as UTF-8 where that is not the default, as on Windows. An error on other systems.
+    /// Treats the source as UTF-8 on Windows. On other systems, NVRTC rejects the option.
     ///
     /// NVRTC: `--utf-8`, since 13.4.
     #[doc(alias = "utf-8")]

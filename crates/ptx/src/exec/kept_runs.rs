@@ -79,7 +79,7 @@ impl KeptRuns {
             return None;
         }
         let places = &self.places[usize::from(slot) % KEPT_RUNS];
-        // An element of a vector is where the vector is, plus its offset in the vector.
+        // The runs are those of the vector; `op.e` is the offset of the element in it.
         let element = u64::from(op.e);
         Some((places.step, places.at(op.imm.wrapping_sub(element), element, write)?))
     }

@@ -2,7 +2,7 @@
 
 use super::lane::{LANES, Lanes};
 
-/// For each word of eight bytes, a mask of the written bytes in each thread.
+/// Masks of the initialized bytes, one for each word of eight bytes and each lane.
 #[derive(Debug, Default)]
 pub(crate) struct LocalWritten {
     words: Vec<[u8; LANES]>,
@@ -70,7 +70,7 @@ impl LocalWritten {
     }
 }
 
-/// Returns the words of the bytes from `offset` on, each with the mask of these bytes.
+/// Returns the index of each word that overlaps `bytes` bytes at `offset`, with the mask of the overlapping bytes.
 fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
     let end = offset.saturating_add(bytes);
     (offset / WORD..end.div_ceil(WORD)).map(move |word| {

@@ -21,7 +21,7 @@ use super::unit::Unit;
 pub(crate) struct Runs {
     /// The address of each half's first lane.
     pub(crate) starts: [u64; 2],
-    /// The distance between the addresses of neighboring lanes, in bytes: zero, or the size of an access.
+    /// The distance between the addresses of neighboring lanes in bytes: zero, or the size of the element or vector that a lane accesses.
     pub(crate) step: u64,
 }
 
@@ -55,8 +55,7 @@ impl Runs {
         let ramp = if step == 0 { 0 } else { width.trailing_zeros() as usize + 1 };
         let ramp = RAMPS.get(ramp)?;
         let starts = [addresses[0], addresses[HALF]];
-        // `black_box` hides that two lanes are compared with themselves, and where the ramps begin: the compiler would treat these lanes
-        // specially, and not vectorize the loop.
+        // Two lanes are compared with themselves. Without `black_box`, the compiler would treat them specially, and not vectorize the loop.
         let (addresses, ramp) = black_box((addresses, ramp));
         let mut differs = 0;
         for lane in 0..LANES {
@@ -109,7 +108,7 @@ impl Runs {
         Self { starts: self.starts.map(|start| start.wrapping_add_signed(offset.into())), ..self }
     }
 
-    /// Returns the address ranges of accesses of `bytes` bytes. If both halves have one range, the second is empty.
+    /// Returns the address ranges of accesses of `bytes` bytes. If the ranges of the halves are equal or adjacent, the second is empty.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;
@@ -136,7 +135,7 @@ impl Runs {
         }
         let register = register?;
         let Self { starts: [low, high], step } = register.moved(op)?;
-        // An element of a vector is where the vector is aligned, plus its offset in the vector.
+        // The alignment is that of the vector; `op.e` is the offset of the element in it.
         let element = u64::from(op.e);
         let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
         if vectors & u64::from(op.align_mask) != 0 || (low | high) & (T::SIZE - 1) != 0 {
@@ -172,7 +171,7 @@ pub(crate) fn find_of_warp(unit: &mut Unit<'_>, op: &Op) -> Option<Runs> {
     register?.moved(op)
 }
 
-/// Loads each lane's value. Returns `false` if the addresses do not form runs.
+/// Loads each lane's value. Returns `false` if a lane is inactive, or if the addresses are not runs that are aligned and in bounds.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
@@ -182,7 +181,7 @@ pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op
     true
 }
 
-/// Loads like [`load`] through kept runs. Returns `false` if no runs are kept, or if they are not in a segment.
+/// Loads like [`load`] through kept runs. Returns `false` if a lane is inactive, or if no runs are kept that are in bounds.
 #[inline(always)]
 pub(crate) fn load_again<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, false) else {
@@ -216,7 +215,7 @@ fn load_spaced<T: Load, D: InFile>(target: &mut [D; HALF], bytes: HostBytes, ste
     }
 }
 
-/// Stores each lane's value, the lowest lane first. Returns `false` if the addresses do not form runs.
+/// Stores each lane's value, the lowest lane first. Returns `false` in the same cases as [`load`].
 #[inline(always)]
 pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = Runs::places::<T>(unit, op, true) else {
@@ -226,7 +225,7 @@ pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, o
     true
 }
 
-/// Stores like [`store`] through kept runs. Returns `false` if no runs are kept, or if they are not in a segment.
+/// Stores like [`store`] through kept runs. Returns `false` in the same cases as [`load_again`].
 #[inline(always)]
 pub(crate) fn store_again<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
     let Some((step, places)) = unit.runs.places(op, unit.active, true) else {

@@ -31,7 +31,7 @@ pub(crate) const MOST_ADDRESSES: usize = 4;
 /// Ops that one handler executes.
 #[derive(Clone, Debug)]
 pub(crate) struct Superinstruction {
-    /// The handler of the first op, in whose place the superinstruction is.
+    /// The handler of the first op, which the superinstruction replaces.
     pub(crate) first: Handler,
     /// The number of ops.
     pub(crate) ops: u32,
@@ -112,7 +112,7 @@ fn run(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let superinstruction = &function.superinstructions[op.superinstruction as usize];
     let Some(places) = superinstruction.places(unit) else {
-        // SAFETY: the functions that make handlers picked this one by the features of the processor.
+        // SAFETY: `first` was selected by the features of the processor.
         return unsafe { (superinstruction.first)(unit, op) };
     };
     superinstruction.execute(unit.frame, &places);
@@ -170,7 +170,7 @@ fn at(places: &[RunPlaces; MOST_ADDRESSES], address: u8) -> &RunPlaces {
 }
 
 impl AddressRegister {
-    /// Returns the ranges of memory between the lowest and the highest offset from the register's runs, which are in bounds.
+    /// Returns the address ranges that the loads access, from the lowest offset to the highest. They are in bounds.
     fn ranges(&self, runs: &Runs) -> [Range<u64>; 2] {
         let [lowest, highest] = self.offsets;
         let length = u64::from(highest.abs_diff(lowest)) + u64::from(self.op.align_mask) + 1;
@@ -227,7 +227,8 @@ impl Superinstruction {
         }
     }
 
-    /// Returns the memory of the address registers, if all lanes are active, and all loads are in runs, aligned and in bounds.
+    /// Returns the memory of the address registers. Returns `None` if a lane is inactive, if a load is not in runs, aligned and in bounds,
+    /// or if a check may report a load.
     #[inline(always)]
     fn places(&self, unit: &mut Unit<'_>) -> Option<[RunPlaces; MOST_ADDRESSES]> {
         if unit.active != FULL || unit.frame.undefined.is_some() {

@@ -60,12 +60,12 @@ impl Memory {
         Some(Origin { process: std::process::id(), descriptor, serial })
     }
 
-    /// Returns `true` if [`Self::place_of`] moves the bytes of an allocation. No work may use them then.
+    /// Returns `true` if [`Self::place_of`] would move the bytes of an allocation. The caller first waits for all work that accesses them.
     pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
         self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
     }
 
-    /// Returns the location of an allocation for other processes.
+    /// Returns the place of an allocation for other processes.
     pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
         let offset = self.space.offset(allocation.base)?;
         self.space.share(allocation.base, allocation.size).ok()?;
@@ -98,18 +98,18 @@ impl Memory {
 }
 
 impl Memory {
-    /// Returns a descriptor that carries a name to other processes. The caller closes it.
-    pub(crate) fn publish(&self, name: &Place) -> Result<i32> {
+    /// Exports a place as a file descriptor for other processes. The caller closes it.
+    pub(crate) fn publish(&self, place: &Place) -> Result<i32> {
         let mut words = [0; LABEL_WORDS];
         words
             .iter_mut()
-            .zip(name.to_bytes().as_chunks().0)
+            .zip(place.to_bytes().as_chunks().0)
             .for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
         let label = Label { size: PAGE, words };
         Backing::new(label, true).and_then(|backing| backing.export()).map_err(|error| code_of(&error))
     }
 
-    /// Returns the name that a descriptor carries, if it carries one.
+    /// Returns the place that a file descriptor refers to, if it refers to one.
     pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
         let (_, label) = Backing::import(descriptor)?;
         let mut bytes = [0; 64];

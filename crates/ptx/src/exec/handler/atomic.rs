@@ -71,7 +71,7 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
     })
 }
 
-/// Returns the handler of an addition. It flushes subnormals in device memory, but not in shared memory.
+/// Returns the handler of an addition of f32. It flushes subnormals in global memory, but not in shared memory.
 fn float_add(space: Space) -> Handler {
     match space {
         Space::Global => atomic::<u32, u32, _>(|old, b, _| flushed_sum(old, b)),
@@ -80,7 +80,7 @@ fn float_add(space: Space) -> Handler {
     }
 }
 
-/// Returns the handler of an addition or extreme of one 16-bit number, with subnormals.
+/// Returns the handler of `add`, `min` or `max` of a 16-bit float, which does not flush subnormals.
 fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
         Operation::Add => {
@@ -92,7 +92,7 @@ fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     })
 }
 
-/// Returns the handler of an addition or extreme of two 16-bit numbers.
+/// Returns the handler of `add`, `min` or `max` of two 16-bit floats.
 fn pair_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
     Some(match operation {
         Operation::Add => {

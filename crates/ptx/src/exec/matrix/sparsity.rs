@@ -1,4 +1,4 @@
-//! Sparse matrices: the columns of the stored elements, two of every four, as the metadata selects.
+//! Structured sparsity of `mma.sp`: the columns of the stored elements, which the metadata selects.
 
 use super::Element;
 
@@ -10,7 +10,7 @@ const ROWS: usize = 16;
 pub(crate) struct Sparsity {
     /// The row of its register.
     pub(crate) metadata: u32,
-    /// The lanes of each quad that hold it, in units of their number.
+    /// The sparsity selector: the number of the group of lanes in each quad that holds the metadata.
     pub(crate) selector: u32,
 }
 
@@ -46,12 +46,14 @@ impl Sparsity {
     }
 }
 
-/// Returns the lane and the bit of a group's metadata. The lane is relative to the lanes of a row and of the eighth row after it.
+/// Returns the lane and the bit of a group's metadata. The lane is relative to the first selected lane of the quad; `half` is 1 for the
+/// lower eight rows.
 fn home(element: Element, half: u32, group: u32) -> (u32, u32) {
     if element.bits() <= 8 {
-        // Each lane has eight groups of one of the two rows, otherwise four of each.
+        // A lane holds eight groups of one row.
         (group / 8 * 2 + half, group % 8 * 4)
     } else {
+        // A lane holds four groups of each of two rows.
         (group / 4, half * 16 + group % 4 * 4)
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Step {
 pub(crate) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
 
 impl Plan {
-    /// Returns the plan of a graph; the error is a node on a cycle.
+    /// Returns the plan of a graph. The error is a node that is on a cycle, or depends on one.
     pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
         let mut left = state.nodes_of(graph);
         let mut positions = HashMap::new();
@@ -96,7 +96,7 @@ impl Plan {
         all
     }
 
-    /// Runs every step on the calling worker.
+    /// Runs every enabled step on the calling worker thread.
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
         self.steps.iter().filter(|step| step.is_enabled).try_for_each(|step| step.run(driver, conditions))
     }
