@@ -165,7 +165,9 @@ fn clippy() -> Result<Outcome> {
 
 fn test() -> Result<Outcome> {
     run_all(cargo().args(["test", "--workspace", "--exclude", "xtask", "--features", "curium-cli/full"]))?;
-    run_all(cargo().args(["test", "--package", "curium-cli"]))
+    run_all(cargo().args(["test", "--package", "curium-cli"]))?;
+    // Processors without AVX2 run other handlers.
+    run_all(cargo().env("CURIUM_TEST_BASELINE", "1").args(["test", "--package", "curium-ptx", "--lib"]))
 }
 
 fn doc(_options: &Options) -> Result<Outcome> {

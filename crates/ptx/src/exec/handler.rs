@@ -1,9 +1,11 @@
 //! Generic handlers: one per arity, for any operation on typed lanes.
 //!
 //! An operation is a closure without captures. Its type alone identifies it, so each pair of an arity and an operation becomes a function
-//! with a vectorized loop over the lanes. On x86-64 each function exists twice: for the baseline, and for AVX2 with FMA and F16C. There a
-//! fused multiply-add and a conversion of a 16-bit float are single instructions and not calls.
+//! with a vectorized loop over the lanes. On x86-64 each function exists twice: for AVX2 with FMA and F16C, and for the baseline. There a
+//! fused multiply-add and a conversion of a 16-bit float are calls. Almost every processor has AVX2, so the functions for the baseline are
+//! made to compile quickly: they share a loop that calls the operation for each lane.
 
+mod arity;
 pub(crate) mod atomic;
 pub(crate) mod bits;
 pub(crate) mod comparison;
@@ -16,6 +18,8 @@ pub(crate) mod moves;
 mod packed;
 
 use std::ptr::NonNull;
+
+pub(crate) use self::arity::{binary, quaternary, ternary, unary};
 
 use super::float::inherit;
 use super::frame::InFile;
@@ -47,16 +51,16 @@ pub(crate) fn wide_vectors() -> bool {
 
 #[cfg(test)]
 thread_local! {
-    /// `true` while this thread lowers programs to the baseline handlers.
-    static BASELINE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    /// `true` while this thread lowers programs to the baseline handlers. `CURIUM_TEST_BASELINE` runs every test with them.
+    static BASELINE: std::cell::Cell<bool> = std::cell::Cell::new(std::env::var_os("CURIUM_TEST_BASELINE").is_some());
 }
 
 /// Runs `action`, during which programs are lowered to the baseline handlers.
 #[cfg(test)]
 pub(crate) fn with_baseline_handlers<R>(action: impl FnOnce() -> R) -> R {
-    BASELINE.set(true);
+    let before = BASELINE.replace(true);
     let result = action();
-    BASELINE.set(false);
+    BASELINE.set(before);
     result
 }
 
@@ -103,38 +107,6 @@ macro_rules! versions {
 pub(crate) use versions;
 
 versions! {
-    /// `d = f(a)`.
-    unary(_operation: F) = run_unary [A, D, F]
-    where
-        A: Lane<Raw: InFile>, D: Lane<Raw: InFile>, F: Fn(A) -> D + Copy + 'static
-}
-
-versions! {
-    /// `d = f(a, b)`.
-    binary(_operation: F) = run_binary [A, B, D, F]
-    where
-        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
-        F: Fn(A, B) -> D + Copy + 'static
-}
-
-versions! {
-    /// `d = f(a, b, c)`.
-    ternary(_operation: F) = run_ternary [A, B, C, D, F]
-    where
-        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
-        D: Lane<Raw: InFile>, F: Fn(A, B, C) -> D + Copy + 'static
-}
-
-versions! {
-    /// `d = f(a, b, c, e)`.
-    quaternary(_operation: F) = run_quaternary [A, B, C, E, D, F]
-    where
-        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
-        E: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
-        F: Fn(A, B, C, E) -> D + Copy + 'static
-}
-
-versions! {
     /// `d = f(a, b)` in f64. A NaN inherits the payload of an operand.
     binary_of_doubles(_operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + 'static
 }
@@ -146,7 +118,7 @@ versions! {
 
 versions! {
     /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` specifies.
-    compare(_operation: F) = run_compare [A, F]
+    compare(_operation: F) = run_compare [A, F; WIDE]
     where
         A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
 }
@@ -189,86 +161,9 @@ pub(crate) fn operation<F: Copy>() -> F {
     unsafe { NonNull::<F>::dangling().read() }
 }
 
-#[inline(always)]
-fn run_unary<A, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
-where
-    A: Lane<Raw: InFile>,
-    D: Lane<Raw: InFile>,
-    F: Fn(A) -> D + Copy + 'static,
-{
-    let f = operation::<F>();
-    let a = unit.frame.row::<A::Raw>(op.a);
-    let mut result = [D::Raw::default(); LANES];
-    for lane in 0..LANES {
-        result[lane] = f(A::from_raw(a[lane])).into_raw();
-    }
-    write::<D>(unit, op.d, &result);
-    Control::Next
-}
-
-#[inline(always)]
-fn run_binary<A, B, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
-where
-    A: Lane<Raw: InFile>,
-    B: Lane<Raw: InFile>,
-    D: Lane<Raw: InFile>,
-    F: Fn(A, B) -> D + Copy + 'static,
-{
-    let f = operation::<F>();
-    let a = unit.frame.row::<A::Raw>(op.a);
-    let b = unit.frame.row::<B::Raw>(op.b);
-    let mut result = [D::Raw::default(); LANES];
-    for lane in 0..LANES {
-        result[lane] = f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw();
-    }
-    write::<D>(unit, op.d, &result);
-    Control::Next
-}
-
-#[inline(always)]
-fn run_ternary<A, B, C, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
-where
-    A: Lane<Raw: InFile>,
-    B: Lane<Raw: InFile>,
-    C: Lane<Raw: InFile>,
-    D: Lane<Raw: InFile>,
-    F: Fn(A, B, C) -> D + Copy + 'static,
-{
-    let f = operation::<F>();
-    let a = unit.frame.row::<A::Raw>(op.a);
-    let b = unit.frame.row::<B::Raw>(op.b);
-    let c = unit.frame.row::<C::Raw>(op.c);
-    let mut result = [D::Raw::default(); LANES];
-    for lane in 0..LANES {
-        let (a, b, c) = (a[lane], b[lane], c[lane]);
-        result[lane] = f(A::from_raw(a), B::from_raw(b), C::from_raw(c)).into_raw();
-    }
-    write::<D>(unit, op.d, &result);
-    Control::Next
-}
-
-#[inline(always)]
-fn run_quaternary<A, B, C, E, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
-where
-    A: Lane<Raw: InFile>,
-    B: Lane<Raw: InFile>,
-    C: Lane<Raw: InFile>,
-    E: Lane<Raw: InFile>,
-    D: Lane<Raw: InFile>,
-    F: Fn(A, B, C, E) -> D + Copy + 'static,
-{
-    let f = operation::<F>();
-    let a = unit.frame.row::<A::Raw>(op.a);
-    let b = unit.frame.row::<B::Raw>(op.b);
-    let c = unit.frame.row::<C::Raw>(op.c);
-    let e = unit.frame.row::<E::Raw>(op.e);
-    let mut result = [D::Raw::default(); LANES];
-    for lane in 0..LANES {
-        let (a, b) = (A::from_raw(a[lane]), B::from_raw(b[lane]));
-        result[lane] = f(a, b, C::from_raw(c[lane]), E::from_raw(e[lane])).into_raw();
-    }
-    write::<D>(unit, op.d, &result);
-    Control::Next
+/// Returns `true` if a version contains its operation. Otherwise it passes the operation as a function to a loop that all share.
+const fn is_inlined(wide: bool) -> bool {
+    wide || cfg!(not(target_arch = "x86_64"))
 }
 
 /// Visits the lanes one by one only if a result is NaN.
@@ -291,7 +186,7 @@ where
             result[lane] = inherit(f64::from_bits(result[lane]), [a[lane], b[lane]].map(f64::from_bits)).to_bits();
         }
     }
-    write::<f64>(unit, op.d, &result);
+    write(unit, op.d, &result);
     Control::Next
 }
 
@@ -316,26 +211,36 @@ where
             result[lane] = inherit(f64::from_bits(result[lane]), operands).to_bits();
         }
     }
-    write::<f64>(unit, op.d, &result);
+    write(unit, op.d, &result);
     Control::Next
 }
 
 #[inline(always)]
-fn run_compare<A, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+fn run_compare<A, F, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
 where
     A: Lane<Raw: InFile>,
     F: Fn(A, A) -> bool + Copy + 'static,
 {
-    let f = operation::<F>();
-    let a = unit.frame.row::<A::Raw>(op.a);
-    let b = unit.frame.row::<A::Raw>(op.b);
-    let holds = lanes_where(|lane| f(A::from_raw(a[lane]), A::from_raw(b[lane])));
-    let (first, second) = combine(unit, op, holds);
-    unit.frame.set_predicate(op.d, first, unit.active);
-    if op.e != NO_REGISTER {
-        unit.frame.set_predicate(op.e, second, unit.active);
+    #[inline(always)]
+    fn run<A: InFile>(unit: &mut Unit<'_>, op: &Op, f: impl Fn(A, A) -> bool) -> Control {
+        let a = unit.frame.row::<A>(op.a);
+        let b = unit.frame.row::<A>(op.b);
+        let holds = lanes_where(|lane| f(a[lane], b[lane]));
+        let (first, second) = combine(unit, op, holds);
+        unit.frame.set_predicate(op.d, first, unit.active);
+        if op.e != NO_REGISTER {
+            unit.frame.set_predicate(op.e, second, unit.active);
+        }
+        Control::Next
     }
-    Control::Next
+
+    #[inline(never)]
+    fn run_by_lane<A: InFile>(unit: &mut Unit<'_>, op: &Op, f: fn(A, A) -> bool) -> Control {
+        run(unit, op, f)
+    }
+
+    let f = |a: A::Raw, b: A::Raw| operation::<F>()(A::from_raw(a), A::from_raw(b));
+    if is_inlined(WIDE) { run(unit, op, f) } else { run_by_lane(unit, op, f) }
 }
 
 #[inline(always)]
@@ -365,6 +270,6 @@ fn combine(unit: &Unit<'_>, op: &Op, holds: u32) -> (u32, u32) {
 }
 
 #[inline(always)]
-fn write<D: Lane<Raw: InFile>>(unit: &mut Unit<'_>, d: u32, result: &[D::Raw; LANES]) {
-    unit.frame.row_mut::<D::Raw>(d).merge(result, unit.active);
+fn write<D: InFile>(unit: &mut Unit<'_>, d: u32, result: &[D; LANES]) {
+    unit.frame.row_mut::<D>(d).merge(result, unit.active);
 }
