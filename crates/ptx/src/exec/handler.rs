@@ -3,7 +3,7 @@
 //! An operation is a closure without captures. Its type alone identifies it, so each pair of an arity and an operation becomes a function
 //! with a vectorized loop over the lanes. On x86-64 each function exists twice: for AVX2 with FMA and F16C, and for the baseline. There a
 //! fused multiply-add and a conversion of a 16-bit float are calls. Almost every processor has AVX2, so the functions for the baseline are
-//! made to compile quickly: they share a loop that calls the operation for each lane.
+//! made to compile quickly: most share a loop that calls the operation for each lane.
 
 mod arity;
 pub(crate) mod atomic;
