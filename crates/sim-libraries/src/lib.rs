@@ -26,6 +26,11 @@
 //! })?;
 //! # Ok::<(), curium_blas::Error>(())
 //! ```
+//!
+//! # Features
+//!
+//! `export` (not on by default) exports the functions of the driver and of NCCL under their C names, for the shared library that replaces
+//! `libcuda.so.1` and `libnccl.so.2`.
 
 mod cublas;
 mod cublaslt;

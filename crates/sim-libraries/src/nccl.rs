@@ -7,8 +7,29 @@
 //! every rank has contributed, and writes the result. Operations are matched by their number on the communicator, and by the number of
 //! times that they have run, so that graphs can be launched again.
 
+/// Defines functions of NCCL, which return the code of their result, and `add_to`, which adds them to a table.
+macro_rules! functions {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            // SAFETY: no other symbol of a process that loads this library as NCCL has this name.
+            #[cfg_attr(feature = "export", unsafe(no_mangle))]
+            #[allow(non_snake_case, reason = "this is C's name")]
+            unsafe extern "C" fn $name($($parameter: $ty),*) -> curium_nccl::sys::ncclResult_t {
+                let body = || -> $crate::nccl::Result { $body };
+                $crate::nccl::code(body())
+            }
+        )*
+
+        /// Adds the functions to a table.
+        pub(super) fn add_to(api: &mut curium_nccl::sys::Api) {
+            $(api.$name = Some($name);)*
+        }
+    };
+}
+
 mod clique;
 mod communicator;
+mod error;
 mod fault;
 mod group;
 mod link;
@@ -25,8 +46,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use curium_nccl::sys::{Api, ncclResult_t};
 
+use self::error::failed;
 pub use self::fault::{NcclFault, live_communicators, live_registrations};
-use self::message::Failure;
 
 /// The result of a function.
 type Result<T = (), E = ncclResult_t> = std::result::Result<T, E>;
@@ -34,13 +55,11 @@ type Result<T = (), E = ncclResult_t> = std::result::Result<T, E>;
 /// The version that the library reports.
 const VERSION: i32 = 23203;
 
-/// The message of the last error, with the NUL that C requires.
-static LAST_ERROR: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
 /// Returns the functions that are simulated.
 pub(crate) fn api() -> Api {
     let mut api = <Api as curium_sys::FunctionTable>::EMPTY;
     communicator::add_to(&mut api);
+    error::add_to(&mut api);
     group::add_to(&mut api);
     registration::add_to(&mut api);
     transfer::add_to(&mut api);
@@ -50,19 +69,6 @@ pub(crate) fn api() -> Api {
 /// Converts the result of a function to the code that it returns.
 fn code(result: Result) -> ncclResult_t {
     result.err().unwrap_or(ncclResult_t::ncclSuccess)
-}
-
-/// Records the message of an error, and returns its code.
-fn failed(code: ncclResult_t, message: impl Into<String>) -> ncclResult_t {
-    let mut text = message.into().into_bytes();
-    text.push(0);
-    *lock(&LAST_ERROR) = text;
-    code
-}
-
-/// Records the message of a failure of the communicator, like [`failed`].
-fn raised((code, text): Failure) -> ncclResult_t {
-    failed(code, text)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -107,6 +107,15 @@ fn start() -> Result<(), CUresult> {
     })
 }
 
+/// Starts and initializes the driver, as the CUDA runtime does. A failure is returned by later calls of the driver.
+pub(crate) fn initialize() {
+    if start().is_ok()
+        && let Some(driver) = slot::driver(slot::EXPORTED)
+    {
+        let _ = driver.cuInit(0);
+    }
+}
+
 /// Reports why the driver cannot start.
 #[expect(
     clippy::print_stderr,

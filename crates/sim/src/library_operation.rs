@@ -118,10 +118,32 @@ impl LibraryOperation {
 }
 
 /// Returns the number of the device whose context is current on the calling thread, and the address of that device's simulator, which
-/// differs between simulators. `None` if no context is current.
+/// differs between simulators. If no context is current, this is the first device of the only simulator, as for the CUDA runtime; `None`
+/// if there are several simulators.
 #[must_use]
 pub fn current_device() -> Option<(i32, usize)> {
-    slot::drivers().find_map(|driver| Some((driver.current_device()?, Arc::as_ptr(&driver).addr())))
+    #[cfg(feature = "export")]
+    crate::export::initialize();
+    let address = |driver: &Arc<Driver>| Arc::as_ptr(driver).addr();
+    let current = slot::drivers().find_map(|driver| Some((driver.current_device()?, address(&driver))));
+    current.or_else(|| {
+        let mut drivers = slot::drivers();
+        let only = drivers.next().filter(|_| drivers.next().is_none())?;
+        Some((0, address(&only)))
+    })
+}
+
+/// Calls `call` with the primary context of a device current: the device with this number of the simulator with this address, as
+/// [`current_device`] returns them. A library whose objects belong to a device needs it for the default streams.
+///
+/// The context is retained until it is reset if it is not active, as the CUDA runtime does.
+///
+/// # Errors
+///
+/// `CUDA_ERROR_DEINITIALIZED` if the simulator has ended; `CUDA_ERROR_INVALID_DEVICE` if it has no such device.
+pub fn with_device<T>((device, simulator): (i32, usize), call: impl FnOnce() -> T) -> Result<T, CUresult> {
+    let driver = slot::drivers().find(|driver| Arc::as_ptr(driver).addr() == simulator);
+    driver.ok_or(CUresult::CUDA_ERROR_DEINITIALIZED)?.with_primary(device, call)
 }
 
 /// Allocates device memory in the context that is current on the calling thread, as `cuMemAlloc` does.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use curium_nccl::sys::ncclResult_t;
 
+use super::error::raised;
 use super::message::{Failure, Message, Parts};
 use super::operation::Operation;
-use super::{Result, lock, raised};
+use super::{Result, lock};
 
 /// The time for which the process that has the communicator waits for the end of the ranks in other processes.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,20 +1,30 @@
 //! Groups of calls, which start at the end of the outermost group of a thread.
+//!
+//! A call that meets other ranks, such as the creation of a communicator, consists of steps that wait for them. The calls of a group take
+//! each step together, because the ranks of one thread wait for each other.
 
 use std::cell::RefCell;
 
-use curium_nccl::sys::{Api, ncclResult_t};
+use curium_nccl::sys::ncclResult_t;
 
-use super::link::Link;
 use super::transfer::Transfer;
-use super::{Result, code, failed};
+use super::{Result, failed};
 
 #[derive(Default)]
 struct Group {
     depth: usize,
     transfers: Vec<Transfer>,
-    /// The communicators whose ranks this thread creates in the group.
-    created: Vec<Link>,
+    steps: Vec<Step>,
     error: Option<ncclResult_t>,
+}
+
+/// A step of a call, which waits for other ranks and returns the next step.
+pub(super) struct Step(Box<dyn FnOnce() -> Result<Option<Step>>>);
+
+impl Step {
+    pub(super) fn new(step: impl FnOnce() -> Result<Option<Self>> + 'static) -> Self {
+        Self(Box::new(step))
+    }
 }
 
 thread_local! {
@@ -33,24 +43,32 @@ pub(super) fn start(transfer: Transfer) -> Result {
     transfer.map_or(Ok(()), |transfer| run(vec![transfer]))
 }
 
-/// Waits for the other ranks of a communicator: now, or at the end of the group.
-pub(super) fn wait_for_ranks(link: Link) -> Result {
-    let link = GROUP.with_borrow_mut(|group| {
+/// Takes the steps of a call: now, or at the end of the group.
+pub(super) fn take(step: Step) -> Result {
+    let step = GROUP.with_borrow_mut(|group| {
         if group.depth == 0 {
-            return Some(link);
+            return Some(step);
         }
-        group.created.push(link);
+        group.steps.push(step);
         None
     });
-    link.map_or(Ok(()), |link| link.wait_for_ranks())
+    take_all(step.into_iter().collect())
+}
+
+fn take_all(mut steps: Vec<Step>) -> Result {
+    while !steps.is_empty() {
+        let next = steps.into_iter().map(|step| (step.0)()).collect::<Result<Vec<_>>>()?;
+        steps = next.into_iter().flatten().collect();
+    }
+    Ok(())
 }
 
 /// Records the failure of a call: a group with one fails at its end.
-pub(super) fn record(result: Result) -> ncclResult_t {
+pub(super) fn record(result: Result) -> Result {
     if let Err(error) = result {
         GROUP.with_borrow_mut(|group| group.error = group.error.or((group.depth > 0).then_some(error)));
     }
-    code(result)
+    result
 }
 
 /// Enqueues the contributions of all operations before the waits of any: operations of a group progress together.
@@ -60,30 +78,24 @@ fn run(mut transfers: Vec<Transfer>) -> Result {
     transfers.into_iter().try_for_each(Transfer::enqueue_result)
 }
 
-unsafe extern "C" fn group_start() -> ncclResult_t {
-    GROUP.with_borrow_mut(|group| group.depth += 1);
-    ncclResult_t::ncclSuccess
-}
+functions! {
+    fn ncclGroupStart() {
+        GROUP.with_borrow_mut(|group| group.depth += 1);
+        Ok(())
+    }
 
-unsafe extern "C" fn group_end() -> ncclResult_t {
-    let ended = GROUP.with_borrow_mut(|group| match group.depth {
-        0 => Err(failed(ncclResult_t::ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart")),
-        1 => Ok(Some(std::mem::take(group))),
-        _ => {
-            group.depth -= 1;
-            Ok(None)
-        }
-    });
-    let end = |group: Group| {
-        group.created.iter().try_for_each(Link::wait_for_ranks)?;
+    fn ncclGroupEnd() {
+        let ended = GROUP.with_borrow_mut(|group| match group.depth {
+            0 => Err(failed(ncclResult_t::ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart")),
+            1 => Ok(Some(std::mem::take(group))),
+            _ => {
+                group.depth -= 1;
+                Ok(None)
+            }
+        });
+        let Some(group) = ended? else { return Ok(()) };
+        take_all(group.steps)?;
         group.error.map_or(Ok(()), Err)?;
         run(group.transfers)
-    };
-    code(ended.and_then(|group| group.map_or(Ok(()), end)))
-}
-
-/// Adds the functions on groups.
-pub(super) fn add_to(api: &mut Api) {
-    api.ncclGroupStart = Some(group_start);
-    api.ncclGroupEnd = Some(group_end);
+    }
 }

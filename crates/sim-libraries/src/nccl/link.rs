@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::Result;
 use super::clique::{Channel, Clique, Device, Key};
+use super::error::raised;
 use super::message::{Failure, Parts};
 use super::operation::Operation;
 use super::registry::{self, Identifier};
 use super::remote::Remote;
-use super::{Result, raised};
 
 /// The ranks of a communicator, as one of them sees them.
 #[derive(Clone, Debug)]
@@ -100,10 +101,15 @@ impl Link {
         either!(self, take(key))
     }
 
-    /// Contributes to a meeting of `ranks` ranks on the host, and waits for the others.
-    pub(super) fn meet(&self, call: u64, rank: usize, ranks: usize, part: &[u8]) -> Result<Parts> {
+    /// Contributes to a meeting of `ranks` ranks on the host.
+    pub(super) fn join_meeting(&self, call: u64, rank: usize, ranks: usize, part: &[u8]) -> Key {
         let key = Key { channel: Channel::Creation, call, run: ranks as u64 };
         self.contribute(key, rank, part.into());
+        key
+    }
+
+    /// Waits until every rank has contributed, and returns the data.
+    pub(super) fn wait_for(&self, key: Key) -> Result<Parts> {
         either!(self, wait_for(key))
     }
 }

@@ -7,7 +7,7 @@ use curium_nccl::sys::{ncclDataType_t, ncclRedOp_t, ncclResult_t};
 
 use super::clique::{Channel, Key};
 use super::operation::{Kind, Operation};
-use super::reduce::Operator;
+use super::reduce::{Factor, Operator};
 
 /// The longest message of a stranger, which is to be [`Message::Hello`].
 pub(super) const FIRST_LIMIT: usize = 128;
@@ -165,7 +165,8 @@ impl Bytes {
     fn operator(&mut self, operator: Operator) -> &mut Self {
         match operator {
             Operator::Plain(operator) => self.kind(0).number(operator.0.into()),
-            Operator::Scaled(factor) => self.kind(1).number(u64::from_le_bytes(factor)),
+            Operator::Scaled(Factor::Value(factor)) => self.kind(1).number(u64::from_le_bytes(factor)),
+            Operator::Scaled(Factor::Address(address)) => self.kind(2).number(address),
         }
     }
 
@@ -238,7 +239,8 @@ impl<'a> Fields<'a> {
     fn operator(&mut self) -> Option<Operator> {
         Some(match self.byte()? {
             0 => Operator::Plain(ncclRedOp_t(self.code()?)),
-            1 => Operator::Scaled(self.number()?.to_le_bytes()),
+            1 => Operator::Scaled(Factor::Value(self.number()?.to_le_bytes())),
+            2 => Operator::Scaled(Factor::Address(self.number()?)),
             _ => return None,
         })
     }
@@ -270,10 +272,11 @@ mod tests {
         let operation = |kind| Operation { kind, count: 5, element: ncclDataType_t::ncclFloat32, width: 4 };
         let channel = Channel::Pair { from: 1, to: 300 };
         let key = Key { channel, call: 7, run: u64::MAX };
-        let scaled = Operator::Scaled([1, 2, 3, 4, 5, 6, 7, 8]);
+        let scaled = Operator::Scaled(Factor::Value([1, 2, 3, 4, 5, 6, 7, 8]));
         let kinds = [
             Kind::AllReduce(scaled),
             Kind::Reduce(Operator::Plain(ncclRedOp_t::ncclMax), 3),
+            Kind::ReduceScatter(Operator::Scaled(Factor::Address(0x1234_5678_9abc))),
             Kind::Broadcast(1),
             Kind::AllGather,
             Kind::ReduceScatter(scaled),

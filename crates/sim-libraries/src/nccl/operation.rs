@@ -72,13 +72,23 @@ impl Operation {
         }
     }
 
-    /// Returns the contribution of a rank to the result: its elements, multiplied by its factor.
-    pub(super) fn prepared(&self, source: &[u8]) -> Vec<u8> {
+    fn operator(&self) -> Option<Operator> {
         match self.kind {
-            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => {
-                reduce::scaled(operator, self.element, source)
-            }
-            _ => source.to_vec(),
+            Kind::AllReduce(operator) | Kind::Reduce(operator, _) | Kind::ReduceScatter(operator) => Some(operator),
+            _ => None,
+        }
+    }
+
+    /// Returns the address of the factor in device memory, if there is one.
+    pub(super) fn factor_address(&self) -> Option<u64> {
+        self.operator().and_then(Operator::factor_address)
+    }
+
+    /// Returns the contribution of a rank to the result: its elements, multiplied by its factor, which `factor` is if it is in device memory.
+    pub(super) fn prepared(&self, source: &[u8], factor: &[u8]) -> Vec<u8> {
+        match self.operator() {
+            Some(operator) => reduce::scaled(operator, self.element, source, factor),
+            None => source.to_vec(),
         }
     }
 

@@ -12,11 +12,28 @@ use half::{bf16, f16};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Operator {
     Plain(ncclRedOp_t),
-    /// A sum of elements that are multiplied by the bytes of a number first.
-    Scaled([u8; 8]),
+    /// A sum of elements that are multiplied by a factor first.
+    Scaled(Factor),
+}
+
+/// A factor, which has the type of the elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Factor {
+    /// The bytes of the number.
+    Value([u8; 8]),
+    /// The address of the number in device memory, which is read when an operation runs.
+    Address(u64),
 }
 
 impl Operator {
+    /// Returns the address of the factor in device memory, if it is there.
+    pub(super) fn factor_address(self) -> Option<u64> {
+        match self {
+            Self::Scaled(Factor::Address(address)) => Some(address),
+            _ => None,
+        }
+    }
+
     /// Returns `true` if another rank may use `other`: factors may differ.
     pub(super) fn matches(self, other: Self) -> bool {
         match (self, other) {
@@ -113,15 +130,16 @@ pub(super) fn width(element: ncclDataType_t) -> Option<usize> {
     }
 }
 
-/// Returns the elements multiplied by the factor of the operator.
-pub(super) fn scaled(operator: Operator, element: ncclDataType_t, source: &[u8]) -> Vec<u8> {
+/// Returns the elements multiplied by the factor of the operator; `read` is the factor in device memory, if it is there.
+pub(super) fn scaled(operator: Operator, element: ncclDataType_t, source: &[u8], read: &[u8]) -> Vec<u8> {
     match operator {
         Operator::Plain(_) => source.to_vec(),
-        Operator::Scaled(factor) => with_type!(element, multiplied(&factor, source)),
+        Operator::Scaled(Factor::Value(factor)) => with_type!(element, multiplied(&factor, source)),
+        Operator::Scaled(Factor::Address(_)) => with_type!(element, multiplied(read, source)),
     }
 }
 
-fn multiplied<T: Number>(factor: &[u8; 8], source: &[u8]) -> Vec<u8> {
+fn multiplied<T: Number>(factor: &[u8], source: &[u8]) -> Vec<u8> {
     let factor = bytemuck::pod_read_unaligned::<T>(&factor[..size_of::<T>()]).widen();
     let elements = bytemuck::pod_collect_to_vec::<u8, T>(source).into_iter();
     let scaled: Vec<T> = elements.map(|element| T::narrow(T::multiply(factor, element.widen()))).collect();

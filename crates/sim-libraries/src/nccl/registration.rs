@@ -5,47 +5,47 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{LazyLock, Mutex};
 
-use curium_nccl::sys::{Api, NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t};
+use curium_nccl::sys::{NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t};
 use curium_sim::{allocate, free};
 
 use super::clique::Channel;
+use super::group::Step;
 use super::operation::{Kind, Operation};
 use super::registry::look_up;
-use super::{Result, code, failed, lock, write};
+use super::{Result, failed, group, lock, write};
 
 const ALIGNMENT: usize = NCCL_WIN_REQUIRED_ALIGNMENT as usize;
 
 /// The allocations of `ncclMemAlloc`, whose addresses are multiples of [`ALIGNMENT`], by address: that of the driver.
 static MEMORY: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
 
-unsafe extern "C" fn register(
-    communicator: ncclComm_t,
-    memory: *mut c_void,
-    bytes: usize,
-    place: *mut *mut c_void,
-) -> ncclResult_t {
-    let register = || {
+fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
+    if !memory.is_null() && bytes > 0 {
+        return Ok(());
+    }
+    Err(failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes at {memory:?} cannot be registered")))
+}
+
+functions! {
+    fn ncclCommRegister(communicator: ncclComm_t, memory: *mut c_void, bytes: usize, place: *mut *mut c_void) {
         let member = look_up(communicator)?;
         expect_memory(memory, bytes)?;
         let handle = member.register(memory.addr(), bytes, false);
         // SAFETY: the caller passes a place for the handle.
         unsafe { write(place, ptr::without_provenance_mut(handle)) }
-    };
-    code(register())
-}
+    }
 
-unsafe extern "C" fn deregister(communicator: ncclComm_t, handle: *mut c_void) -> ncclResult_t {
-    code(look_up(communicator).and_then(|member| member.deregister(handle.addr(), false)))
-}
+    fn ncclCommDeregister(communicator: ncclComm_t, handle: *mut c_void) {
+        look_up(communicator)?.deregister(handle.addr(), false)
+    }
 
-unsafe extern "C" fn register_window(
-    communicator: ncclComm_t,
-    memory: *mut c_void,
-    bytes: usize,
-    place: *mut ncclWindow_t,
-    _flags: c_int,
-) -> ncclResult_t {
-    let register = || {
+    fn ncclCommWindowRegister(
+        communicator: ncclComm_t,
+        memory: *mut c_void,
+        bytes: usize,
+        place: *mut ncclWindow_t,
+        _flags: c_int,
+    ) {
         let member = look_up(communicator)?;
         expect_memory(memory, bytes)?;
         if !memory.addr().is_multiple_of(ALIGNMENT) {
@@ -57,27 +57,21 @@ unsafe extern "C" fn register_window(
         let operation = Operation { kind: Kind::Window, count: bytes, element, width: 1 };
         member.link.agree(Channel::Collective, call, member.rank, &operation)?;
         let creation = member.number(Channel::Creation, false);
-        member.link.meet(creation, member.rank, member.link.size(), &[])?;
+        let key = member.link.join_meeting(creation, member.rank, member.link.size(), &[]);
         let handle = member.register(memory.addr(), bytes, true);
         // SAFETY: the caller passes a place for the window.
-        unsafe { write(place, ptr::without_provenance_mut(handle)) }
-    };
-    code(register())
-}
-
-unsafe extern "C" fn deregister_window(communicator: ncclComm_t, window: ncclWindow_t) -> ncclResult_t {
-    code(look_up(communicator).and_then(|member| member.deregister(window.addr(), true)))
-}
-
-fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
-    if !memory.is_null() && bytes > 0 {
-        return Ok(());
+        unsafe { write(place, ptr::without_provenance_mut(handle)) }?;
+        group::take(Step::new(move || match member.link.wait_for(key) {
+            Ok(_) => Ok(None),
+            Err(error) => member.deregister(handle, true).and(Err(error)),
+        }))
     }
-    Err(failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes at {memory:?} cannot be registered")))
-}
 
-unsafe extern "C" fn mem_alloc(place: *mut *mut c_void, bytes: usize) -> ncclResult_t {
-    let allocated = || {
+    fn ncclCommWindowDeregister(communicator: ncclComm_t, window: ncclWindow_t) {
+        look_up(communicator)?.deregister(window.addr(), true)
+    }
+
+    fn ncclMemAlloc(place: *mut *mut c_void, bytes: usize) {
         let padded = bytes.checked_add(ALIGNMENT).filter(|_| bytes > 0);
         let padded = padded.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes")))?;
         let failure = |error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{bytes} bytes: {error:?}"));
@@ -86,27 +80,13 @@ unsafe extern "C" fn mem_alloc(place: *mut *mut c_void, bytes: usize) -> ncclRes
         lock(&MEMORY).insert(address, start);
         // SAFETY: the caller passes a place for the address.
         unsafe { write(place, ptr::without_provenance_mut(address as usize)) }
-    };
-    code(allocated())
-}
+    }
 
-unsafe extern "C" fn mem_free(memory: *mut c_void) -> ncclResult_t {
-    let freed = || {
+    fn ncclMemFree(memory: *mut c_void) {
         let start = lock(&MEMORY).remove(&(memory.addr() as u64));
         let start = start.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown memory"))?;
         // SAFETY: the caller guarantees that no work uses the memory.
         let freed = unsafe { free(start) };
         freed.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
-    };
-    code(freed())
-}
-
-/// Adds the functions on memory.
-pub(super) fn add_to(api: &mut Api) {
-    api.ncclCommRegister = Some(register);
-    api.ncclCommDeregister = Some(deregister);
-    api.ncclCommWindowRegister = Some(register_window);
-    api.ncclCommWindowDeregister = Some(deregister_window);
-    api.ncclMemAlloc = Some(mem_alloc);
-    api.ncclMemFree = Some(mem_free);
+    }
 }

@@ -11,7 +11,7 @@ use super::clique::{Channel, Clique, Device};
 use super::fault::NcclFault;
 use super::link::Link;
 use super::message::Failure;
-use super::reduce::Operator;
+use super::reduce::{Factor, Operator};
 use super::server::ADDRESS;
 use super::{Result, failed, lock};
 
@@ -102,7 +102,7 @@ impl Member {
     }
 
     /// Adds an operator of this rank.
-    pub(super) fn add_operator(&self, factor: [u8; 8]) -> ncclRedOp_t {
+    pub(super) fn add_operator(&self, factor: Factor) -> ncclRedOp_t {
         let mut operators = lock(&self.operators);
         let number = (ncclRedOp_t::ncclNumOps.0..).find(|number| !operators.contains_key(number)).unwrap_or(u32::MAX);
         operators.insert(number, Operator::Scaled(factor));
@@ -123,13 +123,16 @@ impl Member {
     }
 }
 
-/// Adds a rank, and returns its handle.
-pub(super) fn add(member: Arc<Member>) -> ncclComm_t {
+/// Returns a new handle, whose rank is added later.
+pub(super) fn new_handle() -> ncclComm_t {
     let mut registry = lock(&REGISTRY);
     registry.last += STEP;
-    let handle = registry.last;
-    registry.members.insert(handle, member);
-    ptr::without_provenance_mut(handle)
+    ptr::without_provenance_mut(registry.last)
+}
+
+/// Adds the rank of a new handle.
+pub(super) fn add(handle: ncclComm_t, member: Arc<Member>) {
+    lock(&REGISTRY).members.insert(handle.addr(), member);
 }
 
 pub(super) fn look_up(handle: ncclComm_t) -> Result<Arc<Member>> {

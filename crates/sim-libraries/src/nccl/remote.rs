@@ -10,10 +10,11 @@ use std::time::Duration;
 use curium_nccl::sys::ncclResult_t;
 
 use super::clique::{Channel, Device, Key};
+use super::error::raised;
 use super::message::{Failure, LIMIT, Message, Parts};
 use super::operation::Operation;
 use super::registry::Identifier;
-use super::{Result, lock, raised};
+use super::{Result, lock};
 
 /// The time for which the answer to a call is awaited: the other process answers at once.
 const PATIENCE: Duration = Duration::from_secs(60);

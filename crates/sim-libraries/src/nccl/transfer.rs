@@ -5,17 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use curium_nccl::sys::{
-    Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t,
-};
-use curium_sim::{LibraryOperation, Operand};
+use curium_nccl::sys::{cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t};
+use curium_sim::{LibraryOperation, Operand, with_device};
+use curium_sys::CU_STREAM_PER_THREAD;
 
-use super::clique::{Channel, Key};
+use super::clique::{Channel, Device, Key};
 use super::fault::NcclFault;
 use super::operation::{Kind, Operation};
-use super::reduce::width;
+use super::reduce::{Factor, width};
 use super::registry::{Member, look_up};
-use super::{Result, code, failed, group, lock, write};
+use super::{Result, failed, group, lock, write};
 
 /// An operation of one rank, before it is enqueued.
 pub(super) struct Transfer {
@@ -40,11 +39,7 @@ struct Memory {
 }
 
 /// Creates an operation, and starts it.
-fn start(
-    communicator: ncclComm_t,
-    memory: Memory,
-    kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>,
-) -> ncclResult_t {
+fn start(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) -> Result<(Kind, Channel)>) -> Result {
     let transfer = || {
         let member = look_up(communicator)?;
         if !member.link.is_complete() {
@@ -100,11 +95,13 @@ impl Transfer {
             let key = Key { run: runs.fetch_add(1, Relaxed), ..first };
             // As on hardware, operations of an aborted communicator end without an exchange.
             if !member.is_aborted.load(Relaxed) {
-                member.link.contribute(key, place, operation.prepared(&operands[0]).into());
+                member.link.contribute(key, place, operation.prepared(&operands[0], &operands[1]).into());
             }
         };
         let source = Operand::read().with_run(self.source, len);
-        let operation = LibraryOperation::new(self.operation.kind.name(), [source], contribute);
+        let factor = self.operation.factor_address();
+        let factor = factor.map_or(Operand::read(), |address| Operand::read().with_run(address, self.operation.width));
+        let operation = LibraryOperation::new(self.operation.kind.name(), [source, factor], contribute);
         self.enqueue(match fault {
             Some(NcclFault::Delay(delay)) => {
                 let start = Instant::now();
@@ -144,9 +141,15 @@ impl Transfer {
         self.enqueue(operation)
     }
 
+    /// Enqueues an operation. A default stream is that of the communicator's device, whichever context is current.
     fn enqueue(&self, operation: LibraryOperation) -> Result {
+        let stream = std::ptr::without_provenance_mut(self.stream);
+        let Device { ordinal, simulator, .. } = self.member.device;
         // SAFETY: the caller of the library guarantees the memory, as that of a kernel.
-        let enqueued = unsafe { operation.enqueue(std::ptr::without_provenance_mut(self.stream)) };
+        let enqueue = || unsafe { operation.enqueue(stream) };
+        let is_default = self.stream <= CU_STREAM_PER_THREAD.addr();
+        let enqueued =
+            if is_default { with_device((ordinal, simulator), enqueue).unwrap_or_else(Err) } else { enqueue() };
         enqueued.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
     }
 }
@@ -157,10 +160,16 @@ fn rank(member: &Member, rank: c_int) -> Result<usize> {
     found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {}", member.link.size())))
 }
 
+/// Starts a collective.
+fn collective(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) -> Result<Kind>) -> Result {
+    start(communicator, memory, |member| Ok((kind(member)?, Channel::Collective)))
+}
+
+/// Defines collectives, and further functions.
 macro_rules! collectives {
-    ($($name:ident: $function:ident($($extra:ident: $ty:ty),*), $kind:expr;)*) => {
-        $(
-            unsafe extern "C" fn $function(
+    ({ $($name:ident($($extra:ident: $ty:ty),*) = $kind:expr;)* } $($functions:tt)*) => {
+        functions! {
+            $(fn $name(
                 source: *const c_void,
                 target: *mut c_void,
                 count: usize,
@@ -168,86 +177,93 @@ macro_rules! collectives {
                 $($extra: $ty,)*
                 communicator: ncclComm_t,
                 stream: cudaStream_t,
-            ) -> ncclResult_t {
-                let memory = Memory { source, target, count, element, stream };
-                let kind: fn(&Member, $($ty),*) -> Result<Kind> = $kind;
-                start(communicator, memory, |member| Ok((kind(member, $($extra),*)?, Channel::Collective)))
-            }
-        )*
+            ) {
+                collective(communicator, Memory { source, target, count, element, stream }, $kind)
+            })*
 
-        /// Adds the functions that transfer data.
-        pub(super) fn add_to(api: &mut Api) {
-            $(api.$name = Some($function);)*
-            api.ncclSend = Some(send);
-            api.ncclRecv = Some(receive);
-            api.ncclRedOpCreatePreMulSum = Some(create_operator);
-            api.ncclRedOpDestroy = Some(destroy_operator);
+            $($functions)*
         }
     };
 }
 
 collectives! {
-    ncclAllReduce: all_reduce(operator: ncclRedOp_t), |member, operator| Ok(Kind::AllReduce(member.operator(operator)?));
-    ncclReduce: reduce(operator: ncclRedOp_t, root: c_int),
-        |member, operator, root| Ok(Kind::Reduce(member.operator(operator)?, rank(member, root)?));
-    ncclReduceScatter: reduce_scatter(operator: ncclRedOp_t), |member, operator| Ok(Kind::ReduceScatter(member.operator(operator)?));
-    ncclBroadcast: broadcast(root: c_int), |member, root| Ok(Kind::Broadcast(rank(member, root)?));
-    ncclAllGather: all_gather(), |_| Ok(Kind::AllGather);
-    ncclAlltoAll: all_to_all(), |_| Ok(Kind::AllToAll);
-    ncclGather: gather(root: c_int), |member, root| Ok(Kind::Gather(rank(member, root)?));
-    ncclScatter: scatter(root: c_int), |member, root| Ok(Kind::Scatter(rank(member, root)?));
-}
+    {
+        ncclAllReduce(operator: ncclRedOp_t) = |member| Ok(Kind::AllReduce(member.operator(operator)?));
+        ncclReduce(operator: ncclRedOp_t, root: c_int) = |member| Ok(Kind::Reduce(member.operator(operator)?, rank(member, root)?));
+        ncclReduceScatter(operator: ncclRedOp_t) = |member| Ok(Kind::ReduceScatter(member.operator(operator)?));
+        ncclBroadcast(root: c_int) = |member| Ok(Kind::Broadcast(rank(member, root)?));
+        ncclAllGather() = |_| Ok(Kind::AllGather);
+        ncclAlltoAll() = |_| Ok(Kind::AllToAll);
+        ncclGather(root: c_int) = |member| Ok(Kind::Gather(rank(member, root)?));
+        ncclScatter(root: c_int) = |member| Ok(Kind::Scatter(rank(member, root)?));
+    }
 
-unsafe extern "C" fn send(
-    source: *const c_void,
-    count: usize,
-    element: ncclDataType_t,
-    peer: c_int,
-    communicator: ncclComm_t,
-    stream: cudaStream_t,
-) -> ncclResult_t {
-    let memory = Memory { source, target: std::ptr::null_mut(), count, element, stream };
-    start(communicator, memory, |member| Ok((Kind::Send, Channel::Pair { from: member.rank, to: rank(member, peer)? })))
-}
+    fn ncclBcast(
+        memory: *mut c_void,
+        count: usize,
+        element: ncclDataType_t,
+        root: c_int,
+        communicator: ncclComm_t,
+        stream: cudaStream_t,
+    ) {
+        let memory = Memory { source: memory, target: memory, count, element, stream };
+        collective(communicator, memory, |member| Ok(Kind::Broadcast(rank(member, root)?)))
+    }
 
-unsafe extern "C" fn receive(
-    target: *mut c_void,
-    count: usize,
-    element: ncclDataType_t,
-    peer: c_int,
-    communicator: ncclComm_t,
-    stream: cudaStream_t,
-) -> ncclResult_t {
-    let memory = Memory { source: std::ptr::null(), target, count, element, stream };
-    start(communicator, memory, |member| {
-        Ok((Kind::Receive, Channel::Pair { from: rank(member, peer)?, to: member.rank }))
-    })
-}
+    fn ncclSend(
+        source: *const c_void,
+        count: usize,
+        element: ncclDataType_t,
+        peer: c_int,
+        communicator: ncclComm_t,
+        stream: cudaStream_t,
+    ) {
+        let memory = Memory { source, target: std::ptr::null_mut(), count, element, stream };
+        let channel = |member: &Member| Ok(Channel::Pair { from: member.rank, to: rank(member, peer)? });
+        start(communicator, memory, |member| Ok((Kind::Send, channel(member)?)))
+    }
 
-unsafe extern "C" fn create_operator(
-    operator: *mut ncclRedOp_t,
-    factor: *mut c_void,
-    element: ncclDataType_t,
-    residence: ncclScalarResidence_t,
-    communicator: ncclComm_t,
-) -> ncclResult_t {
-    let create = || {
+    fn ncclRecv(
+        target: *mut c_void,
+        count: usize,
+        element: ncclDataType_t,
+        peer: c_int,
+        communicator: ncclComm_t,
+        stream: cudaStream_t,
+    ) {
+        let memory = Memory { source: std::ptr::null(), target, count, element, stream };
+        let channel = |member: &Member| Ok(Channel::Pair { from: rank(member, peer)?, to: member.rank });
+        start(communicator, memory, |member| Ok((Kind::Receive, channel(member)?)))
+    }
+
+    fn ncclRedOpCreatePreMulSum(
+        operator: *mut ncclRedOp_t,
+        factor: *mut c_void,
+        element: ncclDataType_t,
+        residence: ncclScalarResidence_t,
+        communicator: ncclComm_t,
+    ) {
         let member = look_up(communicator)?;
         let width =
             width(element).ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown type of elements"))?;
-        if factor.is_null() || residence != ncclScalarResidence_t::ncclScalarHostImmediate {
-            return Err(failed(ncclResult_t::ncclInvalidArgument, "factors are on the host in the simulation"));
+        if factor.is_null() {
+            return Err(failed(ncclResult_t::ncclInvalidArgument, "the address of the factor is null"));
         }
-        let mut bytes = [0; 8];
-        // SAFETY: the caller passes a number of this type.
-        let given = unsafe { std::slice::from_raw_parts(factor.cast::<u8>(), width) };
-        bytes[..width].copy_from_slice(given);
+        let factor = match residence {
+            ncclScalarResidence_t::ncclScalarHostImmediate => {
+                let mut bytes = [0; 8];
+                // SAFETY: the caller passes a number of this type.
+                let given = unsafe { std::slice::from_raw_parts(factor.cast::<u8>(), width) };
+                bytes[..width].copy_from_slice(given);
+                Factor::Value(bytes)
+            }
+            _ => Factor::Address(factor.addr() as u64),
+        };
         // SAFETY: the caller passes a place for the operator.
-        unsafe { write(operator, member.add_operator(bytes)) }
-    };
-    code(create())
-}
+        unsafe { write(operator, member.add_operator(factor)) }
+    }
 
-unsafe extern "C" fn destroy_operator(operator: ncclRedOp_t, communicator: ncclComm_t) -> ncclResult_t {
-    code(look_up(communicator).and_then(|member| member.remove_operator(operator)))
+    fn ncclRedOpDestroy(operator: ncclRedOp_t, communicator: ncclComm_t) {
+        look_up(communicator)?.remove_operator(operator)
+    }
 }

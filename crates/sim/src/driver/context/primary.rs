@@ -81,6 +81,22 @@ impl Driver {
         self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
     }
 
+    /// Calls `call` with the primary context of a device current, which is retained if it is not active.
+    pub(crate) fn with_primary<T>(&self, device: CUdevice, call: impl FnOnce() -> T) -> Result<T> {
+        let device = self.device(device)?;
+        let mut state = self.lock();
+        state.healthy(device)?;
+        let id = match state.primary(device) {
+            Some((id, _)) => id,
+            None => state.retain_primary(device),
+        };
+        drop(state);
+        self.push(id);
+        let result = call();
+        self.pop();
+        Ok(result)
+    }
+
     /// Ends one retention of the primary context.
     pub(crate) fn release_primary(&self, state: MutexGuard<'_, State>, device: usize) -> Result {
         let (id, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;

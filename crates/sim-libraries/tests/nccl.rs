@@ -1,0 +1,180 @@
+//! NCCL for simulated devices, through its C functions.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use curium_driver::sys::CU_STREAM_PER_THREAD;
+use curium_driver::{Context, Driver, Stream};
+use curium_memory::DeviceBuffer;
+use curium_nccl::sys::{
+    Api, cudaStream_t, ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclScalarResidence_t, ncclUniqueId,
+};
+use curium_sim::{Config, Simulator};
+
+/// Calls a function of NCCL, and returns its code.
+macro_rules! nccl {
+    ($function:ident($($argument:expr),* $(,)?)) => {{
+        let function = api().$function.expect("it is simulated");
+        // SAFETY: the tests pass live objects, and places for results.
+        unsafe { function($($argument),*) }
+    }};
+}
+
+/// Calls a function of NCCL that succeeds.
+macro_rules! nccl_ok {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        assert_eq!(nccl!($function($($argument),*)), ncclResult_t::ncclSuccess)
+    };
+}
+
+fn api() -> &'static Api {
+    static LIBRARY: std::sync::OnceLock<curium_nccl::Nccl> = std::sync::OnceLock::new();
+    LIBRARY.get_or_init(curium_sim_libraries::nccl).api()
+}
+
+/// Two devices with a rank on each.
+struct Pair {
+    contexts: [Context; 2],
+    streams: [Stream; 2],
+    ranks: [ncclComm_t; 2],
+}
+
+impl Pair {
+    fn new() -> Self {
+        let simulator = Simulator::new(Config::new().with_devices(2)).expect("the settings are valid");
+        let driver = simulator.driver::<Driver>().expect("the simulator is a driver");
+        let contexts = [0, 1].map(|index| {
+            let device = driver.device(index).expect("the device exists");
+            device.primary_context().expect("it can be retained")
+        });
+        let streams = [0, 1].map(|index: usize| contexts[index].stream().expect("a stream can be created"));
+        let mut ranks = [ptr::null_mut(); 2];
+        let created = contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, ptr::null()))));
+        assert_eq!(created.expect("the context is live"), ncclResult_t::ncclSuccess);
+        Self { contexts, streams, ranks }
+    }
+
+    fn buffers(&self, value: f32) -> [DeviceBuffer<f32>; 2] {
+        [0, 1].map(|rank: usize| {
+            DeviceBuffer::from_slice(&self.streams[rank], &[value, 10.0 * value]).expect("memory suffices")
+        })
+    }
+
+    /// Sums the buffers of the two ranks in a group, with this operator and stream.
+    fn sum(&self, memory: &[DeviceBuffer<f32>; 2], operators: [ncclRedOp_t; 2], streams: [cudaStream_t; 2]) {
+        nccl_ok!(ncclGroupStart());
+        for rank in 0..2 {
+            let (address, element) = (address(&memory[rank]), ncclDataType_t::ncclFloat32);
+            nccl_ok!(ncclAllReduce(address, address, 2, element, operators[rank], self.ranks[rank], streams[rank]));
+        }
+        nccl_ok!(ncclGroupEnd());
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        for rank in self.ranks {
+            nccl!(ncclCommDestroy(rank));
+        }
+    }
+}
+
+fn address(memory: &DeviceBuffer<f32>) -> *mut c_void {
+    ptr::without_provenance_mut(memory.as_pointer().as_raw() as usize)
+}
+
+const SUMS: [ncclRedOp_t; 2] = [ncclRedOp_t::ncclSum; 2];
+
+#[test]
+fn default_streams_are_those_of_the_devices_of_the_ranks() {
+    let per_thread: cudaStream_t = CU_STREAM_PER_THREAD.cast();
+    for stream in [ptr::null_mut(), per_thread] {
+        let pair = Pair::new();
+        let memory = pair.buffers(1.0);
+        pair.streams.iter().for_each(|stream| stream.synchronize().expect("the copies succeed"));
+        // No context is current.
+        pair.sum(&memory, SUMS, [stream; 2]);
+        for context in &pair.contexts {
+            context.synchronize().expect("the operations succeed");
+        }
+        for memory in memory {
+            assert_eq!(memory.to_vec().expect("it can be read"), [2.0, 20.0]);
+        }
+    }
+}
+
+#[test]
+fn one_thread_splits_its_ranks_in_a_group() {
+    let pair = Pair::new();
+    let mut parts = [ptr::null_mut(); 2];
+    nccl_ok!(ncclGroupStart());
+    for (rank, part) in parts.iter_mut().enumerate() {
+        // The keys reverse the order.
+        nccl_ok!(ncclCommSplit(pair.ranks[rank], 3, -(rank as i32), part, ptr::null_mut()));
+        assert!(!part.is_null(), "the handle is known before the end of the group");
+    }
+    nccl_ok!(ncclGroupEnd());
+    for (index, part) in parts.into_iter().enumerate() {
+        let (mut rank, mut size) = (-1, -1);
+        nccl_ok!(ncclCommUserRank(part, &raw mut rank));
+        nccl_ok!(ncclCommCount(part, &raw mut size));
+        assert_eq!((rank, size), (1 - index as i32, 2));
+        nccl_ok!(ncclCommDestroy(part));
+    }
+}
+
+#[test]
+fn factor_in_device_memory_is_read_when_the_operation_runs() {
+    let pair = Pair::new();
+    let memory = pair.buffers(1.0);
+    let factors = pair.buffers(3.0);
+    let mut operators = SUMS;
+    for rank in 0..2 {
+        nccl_ok!(ncclRedOpCreatePreMulSum(
+            &raw mut operators[rank],
+            address(&factors[rank]),
+            ncclDataType_t::ncclFloat32,
+            ncclScalarResidence_t::ncclScalarDevice,
+            pair.ranks[rank],
+        ));
+    }
+    let mut factors = factors;
+    factors[1].copy_from_slice(&[5.0, 0.0]).expect("the length is the same");
+    let streams = [0, 1].map(|rank: usize| pair.streams[rank].as_raw().cast());
+    pair.sum(&memory, operators, streams);
+    for (rank, memory) in memory.into_iter().enumerate() {
+        assert_eq!(memory.to_vec().expect("it can be read"), [8.0, 80.0]);
+        nccl_ok!(ncclRedOpDestroy(operators[rank], pair.ranks[rank]));
+    }
+}
+
+#[test]
+fn device_that_does_not_exist_is_refused_with_its_number() {
+    let pair = Pair::new();
+    let mut ranks = [ptr::null_mut(); 2];
+    let created = pair.contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, [0, 7].as_ptr()))));
+    assert_eq!(created.expect("the context is live"), ncclResult_t::ncclUnhandledCudaError);
+}
+
+#[test]
+fn ranks_meet_under_the_first_of_several_identifiers() {
+    let pair = Pair::new();
+    let mut identifiers: [ncclUniqueId; 2] = [ncclUniqueId { internal: [0; 128] }; 2];
+    for identifier in &mut identifiers {
+        nccl_ok!(ncclGetUniqueId(identifier));
+    }
+    let mut ranks = [ptr::null_mut(); 2];
+    nccl_ok!(ncclGroupStart());
+    for (rank, place) in ranks.iter_mut().enumerate() {
+        let ids = identifiers.as_mut_ptr();
+        let created = pair.contexts[rank]
+            .entered(|_| Ok(nccl!(ncclCommInitRankScalable(place, 2, rank as i32, 2, ids, ptr::null_mut()))));
+        assert_eq!(created.expect("the context is live"), ncclResult_t::ncclSuccess);
+    }
+    nccl_ok!(ncclGroupEnd());
+    for rank in ranks {
+        nccl_ok!(ncclCommDestroy(rank));
+    }
+    let none = nccl!(ncclCommInitRankScalable(&raw mut ranks[0], 2, 0, 0, ptr::null_mut(), ptr::null_mut()));
+    assert_eq!(none, ncclResult_t::ncclInvalidArgument);
+}
