@@ -2,10 +2,12 @@
 //! settings of its environment.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program's output is what the tests read")]
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use curium_driver::{Driver, LaunchConfig, Library, Module, Result};
+use curium_driver::{Context, Driver, LaunchConfig, Library, Module, Result};
 use curium_memory::DeviceBuffer;
+use curium_nccl::{Communicator, Nccl, Operation, Reduction};
 use curium_tests::kernels;
 
 fn main() -> ExitCode {
@@ -18,7 +20,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn report() -> Result<()> {
+fn report() -> Result<(), Box<dyn Error>> {
     let driver = Driver::load()?;
     println!("driver: CUDA {}", driver.version());
     for function in driver.api().absent() {
@@ -29,10 +31,29 @@ fn report() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("fault") => println!("fault: {}", fault(&driver)?),
         Some("leak") => leak(&driver)?,
+        Some("ranks") => println!("ranks: {:?}", sum_of_ranks(&driver)?),
         _ => {}
     }
     println!("saxpy: {:?}", saxpy(&driver)?);
     Ok(())
+}
+
+/// Reduces the number of each rank, one for each device, and returns the results of all ranks.
+fn sum_of_ranks(driver: &Driver) -> Result<Vec<f32>, Box<dyn Error>> {
+    let nccl = Nccl::load()?;
+    let devices = 0..driver.device_count()?;
+    let contexts = devices.map(|index| driver.device(index)?.primary_context()).collect::<Result<Vec<_>>>()?;
+    let streams = contexts.iter().map(Context::stream).collect::<Result<Vec<_>>>()?;
+    let numbers = streams.iter().zip(1_u8..);
+    let numbers = numbers.map(|(stream, number)| DeviceBuffer::from_slice(stream, &[f32::from(number)]));
+    let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
+    let mut ranks = Communicator::all(&nccl, &contexts)?;
+    nccl.group(|group| {
+        ranks.iter_mut().zip(&streams).zip(&mut numbers).try_for_each(|((rank, stream), number)| {
+            group.enqueue(rank, stream, Operation::all_reduce_in_place(number, Reduction::Sum))
+        })
+    })?;
+    Ok(numbers.iter().map(|number| Ok(number.to_vec()?[0])).collect::<Result<Vec<_>>>()?)
 }
 
 /// Leaks a buffer of 300 bytes.

@@ -1,7 +1,8 @@
-//! `cargo xtask sim`: builds the simulated driver as a shared library.
+//! `cargo xtask sim`: builds the simulated driver, with NCCL, as a shared library.
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
@@ -12,11 +13,13 @@ use crate::version::Version;
 
 /// The command that builds the shared library. Its soname is the driver's, so that programs linked to the driver load it.
 const BUILD: &[&str] =
-    &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "cdylib"];
+    &["rustc", "-p", "curium-sim-libraries", "--lib", "--release", "--features", "export", "--crate-type", "cdylib"];
 const COMPILER: &[&str] = &["-C", "link-arg=-Wl,-soname,libcuda.so.1"];
 /// The command that builds the static library, from which libraries with other exports are linked.
 const BUILD_STATIC: &[&str] =
-    &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
+    &["rustc", "-p", "curium-sim-libraries", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
+/// The names of NCCL's library: links to that of the driver, so that a process loads one simulator.
+const NCCL: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
 /// The system libraries that the static library requires.
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 /// The versions of the CUDA runtime, each with the name of its shared library.
@@ -50,9 +53,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     println!("{}", path.display());
+    link_to_driver(&path)?;
     if options.cuda.is_none() {
         RUNTIMES.iter().try_for_each(|runtime| build_runtime(runtime, &folder))?;
     }
+    Ok(())
+}
+
+/// Links the names of NCCL's library to the driver.
+fn link_to_driver(driver: &Path) -> Result<()> {
+    let name = driver.file_name().context("the driver has a name")?;
+    for path in NCCL.map(|name| driver.with_file_name(name)) {
+        if !path.is_symlink() {
+            symlink(name, &path).with_context(|| path.display().to_string())?;
+        }
+    }
+    println!("{}", driver.with_file_name(NCCL[0]).display());
     Ok(())
 }
 
@@ -123,7 +139,7 @@ fn listed(list: &str) -> Result<Vec<(String, Version)>> {
     lines.map(function).collect()
 }
 
-/// Returns the linker script of the functions that drivers of `version` export.
+/// Returns the linker script of the functions that drivers of `version` export, and of all functions of NCCL.
 fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;
@@ -133,7 +149,7 @@ fn exports(functions: &[(String, Version)], version: Version) -> Result<String> 
         count += 1;
     }
     ensure!(count > 0, "no function of the driver is as old as CUDA {version}");
-    Ok(script + "local: *; };\n")
+    Ok(script + "nccl*;\nlocal: *; };\n")
 }
 
 #[cfg(test)]
@@ -150,9 +166,9 @@ mod tests {
     fn exports_are_those_of_the_version_and_before() {
         let functions = listed(LIST).expect("the list is correct");
         let exports = |text| exports(&functions, version(text)).expect("at least one exists");
-        assert_eq!(exports("12.4"), "{ global:\ncuInit; cuInit_pt[ds][sz];\nlocal: *; };\n");
-        let newer = "{ global:\ncuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nlocal: *; };\n";
-        assert_eq!(exports("12.5"), newer);
+        assert_eq!(exports("12.4"), "{ global:\ncuInit; cuInit_pt[ds][sz];\nnccl*;\nlocal: *; };\n");
+        let newer = "cuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nnccl*;\nlocal: *; };\n";
+        assert_eq!(exports("12.5"), format!("{{ global:\n{newer}"));
     }
 
     #[test]

@@ -7,14 +7,20 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::{Context as _, Result};
 
+use crate::simulator;
+
 /// Makes the program use the simulator's library.
 ///
 /// # Errors
 ///
 /// Returns an error if the path of the library contains a character that separates paths.
 pub(crate) fn use_simulator(command: &mut Command, library: &Path) -> Result<()> {
-    // Programs that use Curium read CURIUM_DRIVER_PATH; the system's loader reads LD_LIBRARY_PATH.
+    // Programs that use Curium read CURIUM_DRIVER_PATH and CURIUM_NCCL_PATH; the system's loader reads LD_LIBRARY_PATH.
     command.env("CURIUM_DRIVER_PATH", library).env("LD_LIBRARY_PATH", before_others(library)?);
+    let nccl = library.with_file_name(simulator::NCCL);
+    if nccl.is_file() {
+        command.env("CURIUM_NCCL_PATH", nccl);
+    }
     Ok(())
 }
 

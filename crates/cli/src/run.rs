@@ -48,6 +48,9 @@ pub(crate) struct Options {
     program: Vec<OsString>,
 }
 
+/// The number of devices of each rank's simulator; rank `i` uses device `i`.
+const DEVICES: &str = "CURIUM_SIM_DEVICES";
+
 /// The variables that are the same on every rank.
 struct Job {
     world_size: u32,
@@ -97,6 +100,9 @@ impl Job {
         command.env_remove("CURIUM_PORT").env_remove("TORCHELASTIC_USE_AGENT_STORE");
         if let Some(library) = &self.simulator {
             program::use_simulator(&mut command, library)?;
+            if env::var_os(DEVICES).is_none() {
+                command.env(DEVICES, self.world_size.to_string());
+            }
         }
         command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
         Ok(command)

@@ -11,6 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The soname of the driver.
 const NAME: &str = "libcuda.so.1";
+/// The soname of NCCL: a link to the simulator's library, which contains NCCL for simulated devices.
+pub(crate) const NCCL: &str = "libnccl.so.2";
 
 /// The workspace in which this program was built.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -43,7 +45,7 @@ fn beside(program: &Path) -> Vec<PathBuf> {
 fn build(program: &Path) -> Result<PathBuf> {
     let workspace = Path::new(WORKSPACE);
     ensure!(
-        workspace.join("crates/sim/Cargo.toml").is_file(),
+        workspace.join("crates/sim-libraries/Cargo.toml").is_file(),
         "{NAME} of the simulator: not found beside this program; build it with `cargo xtask sim` in a checkout of Curium, and name it \
          with --simulator"
     );
@@ -53,8 +55,11 @@ fn build(program: &Path) -> Result<PathBuf> {
     ensure!(status.success(), "cargo failed to build the simulator's {NAME} ({status})");
     let library = target.join("sim").join(NAME);
     fs::create_dir_all(target.join("sim"))?;
-    let built = target.join("release/libcurium_sim.so");
+    let built = target.join("release/libcurium_sim_libraries.so");
     fs::copy(&built, &library).with_context(|| format!("{} could not be copied", built.display()))?;
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(NAME, library.with_file_name(NCCL))
+        .with_context(|| format!("{NCCL} could not be created"))?;
     Ok(library)
 }
 
@@ -64,7 +69,7 @@ fn cargo(workspace: &Path, target: &Path) -> Command {
         "rustc",
         "--release",
         "--package",
-        "curium-sim",
+        "curium-sim-libraries",
         "--lib",
         "--features",
         "export",

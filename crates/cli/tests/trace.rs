@@ -73,7 +73,7 @@ fn simulator_that_is_not_in_the_folder_of_the_program_is_built() {
     fs::copy(CURIUM, &program).expect("the program can be copied");
     // A stand-in for cargo, which would compile for minutes.
     let cargo = folder.path().join("cargo");
-    let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim.so\"\n";
+    let script = "#!/bin/sh\nwhile [ \"$1\" != --target-dir ]; do shift; done\nmkdir \"$2/release\"\n: >\"$2/release/libcurium_sim_libraries.so\"\n";
     fs::write(&cargo, script).expect("the folder is writable");
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).expect("the file belongs to this process");
     let words = program::words(program.to_str().expect("the path is text"));
@@ -85,4 +85,5 @@ fn simulator_that_is_not_in_the_folder_of_the_program_is_built() {
     assert!(stderr.contains("building the simulator's libcuda.so.1"), "{stderr}");
     assert!(stderr.contains("made no traceable call"), "the built library is used: {stderr}");
     assert!(target.join("sim/libcuda.so.1").is_file());
+    assert!(target.join("sim/libnccl.so.2").is_file());
 }

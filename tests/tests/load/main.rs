@@ -19,22 +19,25 @@ use curium_tests::{in_fork, uses_cuda};
 /// The directory in which these tests build their libraries.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 
-/// The simulator as a shared library, built once.
+/// The simulator as a shared library, with NCCL, built once.
 static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
     let mut cargo = cargo();
-    cargo.args(["rustc", "--offline", "--package", "curium-sim", "--lib", "--features", "export"]);
+    cargo.args(["rustc", "--offline", "--package", "curium-sim-libraries", "--lib", "--features", "export"]);
     cargo.args(["--crate-type", "cdylib,staticlib"]).arg("--target-dir").arg(&target);
     run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be created");
-    std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
+    std::fs::copy(target.join("debug/libcurium_sim_libraries.so"), &library).expect("the library was built");
+    let nccl = library.with_file_name("libnccl.so.2");
+    let _ = std::fs::remove_file(&nccl);
+    std::os::unix::fs::symlink("libcuda.so.1", nccl).expect("a link can be created");
     library
 });
 
 /// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as `cargo xtask sim --cuda 13.0` does.
 static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
-    let (objects, folder) = (SIMULATOR.with_file_name("../debug/libcurium_sim.a"), folder("simulator_13_0"));
+    let (objects, folder) = (SIMULATOR.with_file_name("../debug/libcurium_sim_libraries.a"), folder("simulator_13_0"));
     let old = Function::all().filter(|function| function.since() <= CudaVersion::new(13, 0));
     let exports: String = old.map(|function| format!("{function};\n")).collect();
     let (script, library) = (folder.join("exports.map"), folder.join("libcuda.so.1"));
@@ -132,9 +135,14 @@ fn rejection(path: &Path) -> (Rejection, String) {
 
 /// Returns the output of the program that reports on its driver, with only these variables that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
+    report_command(variables).output().expect("the program can be started")
+}
+
+fn report_command(variables: &[(&str, &Path)]) -> Command {
     let mut command = Command::new(&*REPORT);
-    command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
-    command.envs(variables.iter().copied()).output().expect("the program can be started")
+    command.env_remove("CURIUM_DRIVER_PATH").env_remove("CURIUM_NCCL_PATH").env_remove("LD_LIBRARY_PATH");
+    command.envs(variables.iter().copied());
+    command
 }
 
 #[track_caller]
@@ -247,6 +255,20 @@ fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
     let empty = Path::new("");
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder), ("CURIUM_DRIVER_PATH", empty)]));
+}
+
+#[test]
+fn ranks_of_a_program_exchange_data_through_the_simulators_nccl() {
+    let folder = SIMULATOR.parent().expect("a file lies in a folder");
+    let nccl = SIMULATOR.with_file_name("libnccl.so.2");
+    let found: [&[(&str, &Path)]; 2] =
+        [&[("LD_LIBRARY_PATH", folder)], &[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_NCCL_PATH", &nccl)]];
+    for variables in found {
+        let mut command = report_command(variables);
+        let output = command.arg("ranks").env("CURIUM_SIM_DEVICES", "3").output().expect("the program can be started");
+        let out = assert_reports_saxpy(&output);
+        assert!(out.contains("ranks: [6.0, 6.0, 6.0]"), "{out}");
+    }
 }
 
 #[test]
