@@ -5,6 +5,7 @@
 
 mod cupy;
 mod expected;
+mod nccl4py;
 mod numba;
 mod nvcc;
 mod pycuda;
@@ -22,7 +23,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use comfy_table::{Table, presets};
 
 use self::expected::{Expected, Outcomes};
-use self::python::{CUDA_12, CUDA_13, Environment};
+use self::python::{CUDA_12, CUDA_13, Environment, NCCL};
 use self::tinygrad::Renderer;
 use crate::{cargo, sim};
 
@@ -61,9 +62,10 @@ const fn program(
     Program { name, environment, run, test }
 }
 
-static PROGRAMS: [Program; 11] = [
+static PROGRAMS: [Program; 12] = [
     program("cuda-bindings", CUDA_13, |folder| python::run(folder, "bindings.py"), None),
     program("cuda-core", CUDA_13, |folder| python::run(folder, "core.py"), None),
+    program("nccl4py", NCCL, nccl4py::run, Some(nccl4py::test)),
     program("numba-cuda", CUDA_13, |folder| python::run(folder, "arrays.py"), Some(numba::test)),
     program("cudarc", CUDA_13, |folder| rust::run(folder, "cudarc"), Some(rust::test_cudarc)),
     program("cust", CUDA_13, |folder| rust::run(folder, "cust"), Some(rust::test_cust)),
@@ -84,6 +86,9 @@ static PROGRAMS: [Program; 11] = [
         Some(|folder, expected| tinygrad::test(folder, expected, Renderer::Ptx)),
     ),
 ];
+
+/// The variable for programs that use several devices.
+const DEVICES: (&str, &str) = ("CURIUM_SIM_DEVICES", "4");
 
 /// The folders that a run reads and writes.
 struct Folder {

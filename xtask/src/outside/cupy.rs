@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::expected::{Expected, Outcomes};
 use super::pytest::{self, Suite};
-use super::{Folder, python, run_all, with_driver};
+use super::{DEVICES, Folder, python, run_all, with_driver};
 
 /// The packages whose libraries CuPy is linked to.
 const LIBRARIES: [&str; 7] = ["cublas", "cufft", "curand", "cusolver", "cusparse", "cuda_nvrtc", "nvjitlink"];
@@ -35,6 +35,6 @@ fn cupy(folder: &Folder, mut python: Command) -> Result<Command> {
     let libraries: Vec<PathBuf> = LIBRARIES.iter().map(|name| nvidia.join(name).join("lib")).collect();
     with_driver(&mut python, folder, &libraries.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     python.env("CUPY_COMPILE_WITH_PTX", "1").env("CUDA_PATH", nvidia.join("cuda_runtime"));
-    python.env("CUPY_CACHE_DIR", folder.made.join("cupy-kernels"));
+    python.env("CUPY_CACHE_DIR", folder.made.join("cupy-kernels")).envs([DEVICES]);
     Ok(python)
 }

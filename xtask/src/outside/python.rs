@@ -28,6 +28,9 @@ pub(super) const CUDA_13: Environment = Environment { name: "python", requiremen
 pub(super) const CUDA_12: Environment =
     Environment { name: "cuda12", requirements: "requirements-cuda12.txt", newest: 12 };
 
+/// The newest packages that nccl4py uses.
+pub(super) const NCCL: Environment = Environment { name: "nccl", requirements: "requirements-nccl.txt", newest: 13 };
+
 /// Creates an environment unless it exists with the pinned packages. Returns the reason if this machine does not
 /// support it.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {

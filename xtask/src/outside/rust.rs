@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::expected::{Expected, Outcomes};
-use super::{Folder, python, run_all, with_driver};
+use super::{DEVICES, Folder, python, run_all, with_driver};
 use crate::cargo;
 
 /// Runs this repository's program for the crate.
@@ -19,9 +19,9 @@ pub(super) fn run(folder: &Folder, name: &str) -> Result<()> {
     run_all(&mut cargo)
 }
 
-/// Runs the unit tests of cudarc for the driver and NVRTC.
+/// Runs the unit tests of cudarc for the driver, NVRTC and NCCL.
 pub(super) fn test_cudarc(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
-    let features = "std,driver,nvrtc,f16,cuda-13000,dynamic-loading";
+    let features = "std,driver,nvrtc,nccl,f16,cuda-13000,dynamic-loading";
     test(folder, expected, "cudarc", &["--no-default-features", "--features", features])
 }
 
@@ -34,8 +34,9 @@ fn test(folder: &Folder, expected: &Expected, name: &str, options: &[&str]) -> R
     let sources = copied(folder, name, &expected.version)?;
     let mut cargo = cargo_with_driver(folder, &sources)?;
     cargo.args(["test", "--quiet", "--lib", "--no-fail-fast"]).args(options);
-    // Without `--quiet`, each test prints a line.
-    cargo.args(["--", "--test-threads", "2", "--format", "pretty"]);
+    // Without `--quiet`, each test prints a line. Collectives of several tests on the default streams wait for each other in a circle, so
+    // one test runs at a time.
+    cargo.args(["--", "--test-threads", "1", "--format", "pretty"]).envs([DEVICES]);
     cargo.args(expected.left_out.keys().flat_map(|test| ["--skip", test]));
     let output = cargo.stderr(std::process::Stdio::inherit()).output().context("cargo cannot be run")?;
     let text = String::from_utf8_lossy(&output.stdout);
