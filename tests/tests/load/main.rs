@@ -4,6 +4,7 @@
 mod cudarc;
 mod described;
 mod environment;
+mod nccl;
 mod privileges;
 
 use std::ffi::c_void;
@@ -138,6 +139,7 @@ fn report(variables: &[(&str, &Path)]) -> Output {
     report_command(variables).output().expect("the program can be started")
 }
 
+/// Returns the command that runs the program that reports on its driver, with only these variables that name a library.
 fn report_command(variables: &[(&str, &Path)]) -> Command {
     let mut command = Command::new(&*REPORT);
     command.env_remove("CURIUM_DRIVER_PATH").env_remove("CURIUM_NCCL_PATH").env_remove("LD_LIBRARY_PATH");
@@ -255,20 +257,6 @@ fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
     let empty = Path::new("");
     assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder), ("CURIUM_DRIVER_PATH", empty)]));
-}
-
-#[test]
-fn ranks_of_a_program_exchange_data_through_the_simulators_nccl() {
-    let folder = SIMULATOR.parent().expect("a file lies in a folder");
-    let nccl = SIMULATOR.with_file_name("libnccl.so.2");
-    let found: [&[(&str, &Path)]; 2] =
-        [&[("LD_LIBRARY_PATH", folder)], &[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_NCCL_PATH", &nccl)]];
-    for variables in found {
-        let mut command = report_command(variables);
-        let output = command.arg("ranks").env("CURIUM_SIM_DEVICES", "3").output().expect("the program can be started");
-        let out = assert_reports_saxpy(&output);
-        assert!(out.contains("ranks: [6.0, 6.0, 6.0]"), "{out}");
-    }
 }
 
 #[test]
