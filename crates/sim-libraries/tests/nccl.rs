@@ -149,14 +149,6 @@ fn factor_in_device_memory_is_read_when_the_operation_runs() {
 }
 
 #[test]
-fn device_that_does_not_exist_is_refused_with_its_number() {
-    let pair = Pair::new();
-    let mut ranks = [ptr::null_mut(); 2];
-    let created = pair.contexts[0].entered(|_| Ok(nccl!(ncclCommInitAll(ranks.as_mut_ptr(), 2, [0, 7].as_ptr()))));
-    assert_eq!(created.expect("the context is live"), ncclResult_t::ncclUnhandledCudaError);
-}
-
-#[test]
 fn ranks_meet_under_the_first_of_several_identifiers() {
     let pair = Pair::new();
     let mut identifiers: [ncclUniqueId; 2] = [ncclUniqueId { internal: [0; 128] }; 2];
@@ -177,4 +169,14 @@ fn ranks_meet_under_the_first_of_several_identifiers() {
     }
     let none = nccl!(ncclCommInitRankScalable(&raw mut ranks[0], 2, 0, 0, ptr::null_mut(), ptr::null_mut()));
     assert_eq!(none, ncclResult_t::ncclInvalidArgument);
+}
+
+#[test]
+fn memory_is_freed_without_a_current_context() {
+    let pair = Pair::new();
+    let mut memory = ptr::null_mut();
+    let allocated = pair.contexts[1].entered(|_| Ok(nccl!(ncclMemAlloc(&raw mut memory, 64))));
+    assert_eq!(allocated.expect("the context is live"), ncclResult_t::ncclSuccess);
+    nccl_ok!(ncclMemFree(memory));
+    assert_eq!(nccl!(ncclMemFree(memory)), ncclResult_t::ncclUnhandledCudaError);
 }

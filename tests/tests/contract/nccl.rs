@@ -1,6 +1,7 @@
 //! NCCL: on the simulator with the library for simulated devices, and with `CURIUM_TEST_DRIVER=cuda` with this machine's, on its devices.
 
 mod capture;
+mod codes;
 mod collective;
 mod communicator;
 mod disagreement;

@@ -43,13 +43,17 @@ impl Communicator {
     ///
     /// # Errors
     ///
-    /// [`Error::Argument`](crate::Error::Argument) if a rank is out of range, or this rank is excluded. An error of NCCL.
+    /// [`Error::Argument`](crate::Error::Argument) if no rank is excluded, a rank is out of range, or this rank is excluded. An error of
+    /// NCCL.
     #[doc(alias = "ncclCommShrink")]
     pub fn shrink(&mut self, excluded: &[usize], aborts: bool) -> Result<Self> {
         const OPERATION: &str = "Communicator::shrink";
         let (rank, size) = (self.rank(), self.size());
         if let Some(wrong) = excluded.iter().find(|excluded| **excluded >= size) {
             return Err(ArgumentError::refused(OPERATION, format!("rank out of range ({wrong} of {size} ranks)")));
+        }
+        if excluded.is_empty() {
+            return Err(ArgumentError::refused(OPERATION, "no rank is excluded"));
         }
         if excluded.contains(&rank) {
             return Err(ArgumentError::refused(OPERATION, format!("this rank is excluded ({rank})")));

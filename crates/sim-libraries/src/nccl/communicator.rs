@@ -36,6 +36,9 @@ fn bytes(id: &ncclUniqueId) -> [u8; 128] {
 ///
 /// `place` is null or valid for writes.
 unsafe fn create(place: *mut ncclComm_t, size: c_int, id: &ncclUniqueId, rank: c_int, is_blocking: bool) -> Result {
+    if place.is_null() {
+        return Err(failed(ncclResult_t::ncclInvalidArgument, "the place for the communicator is null"));
+    }
     let numbers = usize::try_from(size).ok().zip(usize::try_from(rank).ok()).filter(|(size, rank)| rank < size);
     let (size, rank) =
         numbers.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")))?;
@@ -58,8 +61,9 @@ unsafe fn is_blocking(config: *const ncclConfig_t) -> bool {
 }
 
 fn device() -> Result<Device> {
-    let (ordinal, simulator) =
-        current_device().ok_or_else(|| failed(ncclResult_t::ncclUnhandledCudaError, "no context is current"))?;
+    let (ordinal, simulator) = current_device().ok_or_else(|| {
+        failed(ncclResult_t::ncclUnhandledCudaError, "no context is current, and there are several simulators or none")
+    })?;
     Ok(Device { ordinal, process: std::process::id(), simulator })
 }
 
@@ -170,13 +174,17 @@ functions! {
         let places = unsafe { std::slice::from_raw_parts_mut(places, size) };
         // SAFETY: the caller passes null, or the number of each device.
         let devices = (!devices.is_null()).then(|| unsafe { std::slice::from_raw_parts(devices, size) });
-        for (rank, place) in places.iter_mut().enumerate() {
+        let arrive = |rank: usize| {
             let device = Device { ordinal: devices.map_or(rank as c_int, |devices| devices[rank]), ..device };
-            with_device((device.ordinal, device.simulator), || ())
-                .map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("device {}: {error:?}", device.ordinal)))?;
+            with_device((device.ordinal, device.simulator), || ()).map_err(|error| {
+                let code = devices.map_or(ncclResult_t::ncclUnhandledCudaError, |_| ncclResult_t::ncclInvalidArgument);
+                failed(code, format!("device {}: {error:?}", device.ordinal))
+            })?;
             link.arrive(rank, device)?;
-            *place = add(Member::new(link.clone(), rank, device, true));
-        }
+            Ok(Member::new(link.clone(), rank, device, true))
+        };
+        let members = (0..size).map(arrive).collect::<Result<Vec<_>>>()?;
+        places.iter_mut().zip(members).for_each(|(place, member)| *place = add(member));
         Ok(())
     }
 
@@ -211,9 +219,14 @@ functions! {
         flags: c_int,
     ) {
         let member = look_up(communicator)?;
-        let count = usize::try_from(count).unwrap_or_default();
+        let size = member.link.size() as c_int;
+        let count = usize::try_from(count).ok().filter(|count| *count > 0 && !excluded.is_null());
+        let count = count.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "no rank is excluded"))?;
         // SAFETY: the caller passes this many ranks.
-        let excluded = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(excluded, count) } };
+        let excluded = unsafe { std::slice::from_raw_parts(excluded, count) };
+        if let Some(rank) = excluded.iter().find(|rank| !(0..size).contains(*rank)) {
+            return Err(failed(ncclResult_t::ncclInvalidArgument, format!("rank {rank} of {size}")));
+        }
         let ranks: Vec<usize> = (0..member.link.size()).filter(|rank| !excluded.contains(&(*rank as c_int))).collect();
         if flags & NCCL_SHRINK_ABORT as c_int != 0 {
             member.is_aborted.store(true, Relaxed);
@@ -268,9 +281,12 @@ functions! {
     }
 
     fn ncclCommFinalize(communicator: ncclComm_t) {
+        if communicator.is_null() {
+            return Ok(());
+        }
         let member = look_up(communicator)?;
         if member.is_finalized.swap(true, Relaxed) {
-            return Err(failed(ncclResult_t::ncclInvalidUsage, "the communicator was finalized before"));
+            return Err(failed(ncclResult_t::ncclInvalidArgument, "the communicator was finalized before"));
         }
         if member.is_blocking {
             finish(&member);
@@ -279,6 +295,9 @@ functions! {
     }
 
     fn ncclCommDestroy(communicator: ncclComm_t) {
+        if communicator.is_null() {
+            return Ok(());
+        }
         let member = registry::remove(communicator)?;
         finish(&member);
         member.link.leave(member.rank, true);
@@ -286,6 +305,9 @@ functions! {
     }
 
     fn ncclCommAbort(communicator: ncclComm_t) {
+        if communicator.is_null() {
+            return Ok(());
+        }
         let member = registry::remove(communicator)?;
         member.is_aborted.store(true, Relaxed);
         member.link.leave(member.rank, false);

@@ -4,6 +4,7 @@
 //! each step together, because the ranks of one thread wait for each other.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 
 use curium_nccl::sys::ncclResult_t;
 
@@ -73,6 +74,16 @@ pub(super) fn record(result: Result) -> Result {
 
 /// Enqueues the contributions of all operations before the waits of any: operations of a group progress together.
 fn run(mut transfers: Vec<Transfer>) -> Result {
+    let mut own = HashMap::<_, isize>::new();
+    for (communicator, difference) in transfers.iter().filter_map(Transfer::own_transfer) {
+        *own.entry(communicator).or_default() += difference;
+    }
+    if own.values().any(|difference| *difference != 0) {
+        return Err(failed(
+            ncclResult_t::ncclInvalidUsage,
+            "a group has different numbers of sends and receives from a rank to itself",
+        ));
+    }
     transfers.iter_mut().try_for_each(Transfer::agree)?;
     transfers.iter().try_for_each(Transfer::enqueue_contribution)?;
     transfers.into_iter().try_for_each(Transfer::enqueue_result)

@@ -6,7 +6,8 @@ use std::ptr;
 use std::sync::{LazyLock, Mutex};
 
 use curium_nccl::sys::{NCCL_WIN_REQUIRED_ALIGNMENT, ncclComm_t, ncclDataType_t, ncclResult_t, ncclWindow_t};
-use curium_sim::{allocate, free};
+use curium_sim::{allocate, current_device, free, with_device};
+use curium_sys::CUresult;
 
 use super::clique::Channel;
 use super::group::Step;
@@ -16,11 +17,20 @@ use super::{Result, failed, group, lock, write};
 
 const ALIGNMENT: usize = NCCL_WIN_REQUIRED_ALIGNMENT as usize;
 
-/// The allocations of `ncclMemAlloc`, whose addresses are multiples of [`ALIGNMENT`], by address: that of the driver.
-static MEMORY: LazyLock<Mutex<HashMap<u64, u64>>> = LazyLock::new(Mutex::default);
+/// The allocations of `ncclMemAlloc`, whose addresses are multiples of [`ALIGNMENT`], by address.
+static MEMORY: LazyLock<Mutex<HashMap<u64, Allocation>>> = LazyLock::new(Mutex::default);
 
+#[derive(Clone, Copy)]
+struct Allocation {
+    /// The address that the driver returned.
+    start: u64,
+    /// The device, as [`current_device`] returns it.
+    device: (i32, usize),
+}
+
+/// Returns an error for null with a size. Zero bytes can be registered, as with the library.
 fn expect_memory(memory: *mut c_void, bytes: usize) -> Result {
-    if !memory.is_null() && bytes > 0 {
+    if !memory.is_null() || bytes == 0 {
         return Ok(());
     }
     Err(failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes at {memory:?} cannot be registered")))
@@ -36,6 +46,9 @@ functions! {
     }
 
     fn ncclCommDeregister(communicator: ncclComm_t, handle: *mut c_void) {
+        if handle.is_null() {
+            return Ok(());
+        }
         look_up(communicator)?.deregister(handle.addr(), false)
     }
 
@@ -72,21 +85,31 @@ functions! {
     }
 
     fn ncclMemAlloc(place: *mut *mut c_void, bytes: usize) {
-        let padded = bytes.checked_add(ALIGNMENT).filter(|_| bytes > 0);
-        let padded = padded.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, format!("{bytes} bytes")))?;
-        let failure = |error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{bytes} bytes: {error:?}"));
-        let start = allocate(padded).map_err(failure)?;
-        let address = start.next_multiple_of(ALIGNMENT as u64);
-        lock(&MEMORY).insert(address, start);
+        let failure = |error: CUresult| failed(ncclResult_t::ncclUnhandledCudaError, format!("{bytes} bytes: {error:?}"));
+        if place.is_null() {
+            return Err(failure(CUresult::CUDA_ERROR_INVALID_VALUE));
+        }
+        let mut address = 0;
+        if bytes > 0 {
+            let padded = bytes.checked_add(ALIGNMENT).ok_or_else(|| failure(CUresult::CUDA_ERROR_OUT_OF_MEMORY))?;
+            let device = current_device().ok_or_else(|| failure(CUresult::CUDA_ERROR_INVALID_CONTEXT))?;
+            let start = with_device(device, || allocate(padded)).unwrap_or_else(Err).map_err(failure)?;
+            address = start.next_multiple_of(ALIGNMENT as u64);
+            lock(&MEMORY).insert(address, Allocation { start, device });
+        }
         // SAFETY: the caller passes a place for the address.
         unsafe { write(place, ptr::without_provenance_mut(address as usize)) }
     }
 
     fn ncclMemFree(memory: *mut c_void) {
-        let start = lock(&MEMORY).remove(&(memory.addr() as u64));
-        let start = start.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown memory"))?;
+        if memory.is_null() {
+            return Ok(());
+        }
+        let removed = lock(&MEMORY).remove(&(memory.addr() as u64));
+        let unknown = || failed(ncclResult_t::ncclUnhandledCudaError, "unknown memory");
+        let Allocation { start, device } = removed.ok_or_else(unknown)?;
         // SAFETY: the caller guarantees that no work uses the memory.
-        let freed = unsafe { free(start) };
+        let freed = with_device(device, || unsafe { free(start) }).unwrap_or_else(Err);
         freed.map_err(|error| failed(ncclResult_t::ncclUnhandledCudaError, format!("{error:?}")))
     }
 }

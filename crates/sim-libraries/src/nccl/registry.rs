@@ -5,7 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex};
 
-use curium_nccl::sys::{ncclComm_t, ncclRedOp_t, ncclResult_t};
+use curium_nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t};
 
 use super::clique::{Channel, Clique, Device};
 use super::fault::NcclFault;
@@ -28,7 +28,8 @@ pub(super) struct Member {
     pub(super) pending: AtomicUsize,
     pub(super) is_aborted: AtomicBool,
     pub(super) fault: Mutex<Option<NcclFault>>,
-    operators: Mutex<HashMap<u32, Operator>>,
+    /// The operators that were created, with the type of their factors.
+    operators: Mutex<HashMap<u32, (Factor, ncclDataType_t)>>,
     /// The registered memory by handle: its address, its number of bytes, and `true` for a window.
     registrations: Mutex<HashMap<usize, (usize, usize, bool)>>,
     /// `true` once no operation may follow.
@@ -102,10 +103,10 @@ impl Member {
     }
 
     /// Adds an operator of this rank.
-    pub(super) fn add_operator(&self, factor: Factor) -> ncclRedOp_t {
+    pub(super) fn add_operator(&self, factor: Factor, element: ncclDataType_t) -> ncclRedOp_t {
         let mut operators = lock(&self.operators);
         let number = (ncclRedOp_t::ncclNumOps.0..).find(|number| !operators.contains_key(number)).unwrap_or(u32::MAX);
-        operators.insert(number, Operator::Scaled(factor));
+        operators.insert(number, (factor, element));
         ncclRedOp_t(number)
     }
 
@@ -114,12 +115,17 @@ impl Member {
         removed.map(drop).ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown operator of a reduction"))
     }
 
-    pub(super) fn operator(&self, operator: ncclRedOp_t) -> Result<Operator> {
+    /// Returns the operator of a reduction of elements of this type.
+    pub(super) fn operator(&self, operator: ncclRedOp_t, element: ncclDataType_t) -> Result<Operator> {
         if operator.0 < ncclRedOp_t::ncclNumOps.0 {
             return Ok(Operator::Plain(operator));
         }
-        let found = lock(&self.operators).get(&operator.0).copied();
-        found.ok_or_else(|| failed(ncclResult_t::ncclInvalidArgument, "unknown operator of a reduction"))
+        let refused = |message: String| failed(ncclResult_t::ncclInvalidArgument, message);
+        let created = lock(&self.operators).get(&operator.0).copied();
+        match created.ok_or_else(|| refused("unknown operator of a reduction".to_owned()))? {
+            (factor, of) if of == element => Ok(Operator::Scaled(factor)),
+            (_, of) => Err(refused(format!("the operator was created for elements of {of:?}, not of {element:?}"))),
+        }
     }
 }
 

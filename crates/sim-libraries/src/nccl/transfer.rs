@@ -63,6 +63,13 @@ fn start(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) ->
 }
 
 impl Transfer {
+    /// Returns the communicator and the difference that the transfer makes to its numbers of sends and receives to itself.
+    pub(super) fn own_transfer(&self) -> Option<(usize, isize)> {
+        let is_own = matches!(self.channel, Channel::Pair { from, to } if from == to);
+        let difference = if self.operation.kind == Kind::Send { 1 } else { -1 };
+        is_own.then(|| (Arc::as_ptr(&self.member).addr(), difference))
+    }
+
     /// Numbers the call, and compares it with those of the other ranks.
     pub(super) fn agree(&mut self) -> Result {
         self.call = self.member.number(self.channel, self.operation.kind == Kind::Receive);
@@ -161,8 +168,12 @@ fn rank(member: &Member, rank: c_int) -> Result<usize> {
 }
 
 /// Starts a collective.
-fn collective(communicator: ncclComm_t, memory: Memory, kind: impl FnOnce(&Member) -> Result<Kind>) -> Result {
-    start(communicator, memory, |member| Ok((kind(member)?, Channel::Collective)))
+fn collective(
+    communicator: ncclComm_t,
+    memory: Memory,
+    kind: impl FnOnce(&Member, ncclDataType_t) -> Result<Kind>,
+) -> Result {
+    start(communicator, memory, |member| Ok((kind(member, memory.element)?, Channel::Collective)))
 }
 
 /// Defines collectives, and further functions.
@@ -188,14 +199,14 @@ macro_rules! collectives {
 
 collectives! {
     {
-        ncclAllReduce(operator: ncclRedOp_t) = |member| Ok(Kind::AllReduce(member.operator(operator)?));
-        ncclReduce(operator: ncclRedOp_t, root: c_int) = |member| Ok(Kind::Reduce(member.operator(operator)?, rank(member, root)?));
-        ncclReduceScatter(operator: ncclRedOp_t) = |member| Ok(Kind::ReduceScatter(member.operator(operator)?));
-        ncclBroadcast(root: c_int) = |member| Ok(Kind::Broadcast(rank(member, root)?));
-        ncclAllGather() = |_| Ok(Kind::AllGather);
-        ncclAlltoAll() = |_| Ok(Kind::AllToAll);
-        ncclGather(root: c_int) = |member| Ok(Kind::Gather(rank(member, root)?));
-        ncclScatter(root: c_int) = |member| Ok(Kind::Scatter(rank(member, root)?));
+        ncclAllReduce(operator: ncclRedOp_t) = |member, element| Ok(Kind::AllReduce(member.operator(operator, element)?));
+        ncclReduce(operator: ncclRedOp_t, root: c_int) = |member, element| Ok(Kind::Reduce(member.operator(operator, element)?, rank(member, root)?));
+        ncclReduceScatter(operator: ncclRedOp_t) = |member, element| Ok(Kind::ReduceScatter(member.operator(operator, element)?));
+        ncclBroadcast(root: c_int) = |member, _| Ok(Kind::Broadcast(rank(member, root)?));
+        ncclAllGather() = |_, _| Ok(Kind::AllGather);
+        ncclAlltoAll() = |_, _| Ok(Kind::AllToAll);
+        ncclGather(root: c_int) = |member, _| Ok(Kind::Gather(rank(member, root)?));
+        ncclScatter(root: c_int) = |member, _| Ok(Kind::Scatter(rank(member, root)?));
     }
 
     fn ncclBcast(
@@ -207,7 +218,7 @@ collectives! {
         stream: cudaStream_t,
     ) {
         let memory = Memory { source: memory, target: memory, count, element, stream };
-        collective(communicator, memory, |member| Ok(Kind::Broadcast(rank(member, root)?)))
+        collective(communicator, memory, |member, _| Ok(Kind::Broadcast(rank(member, root)?)))
     }
 
     fn ncclSend(
@@ -260,7 +271,7 @@ collectives! {
             _ => Factor::Address(factor.addr() as u64),
         };
         // SAFETY: the caller passes a place for the operator.
-        unsafe { write(operator, member.add_operator(factor)) }
+        unsafe { write(operator, member.add_operator(factor, element)) }
     }
 
     fn ncclRedOpDestroy(operator: ncclRedOp_t, communicator: ncclComm_t) {

@@ -77,6 +77,8 @@ fn shrunken_communicator_has_the_ranks_that_remain() {
         let (own, size) = (rank.rank(), rank.size());
         if own == 0 {
             let refused = rank.communicator.shrink(&[0], false).expect_err("a rank cannot exclude itself");
+            assert!(matches!(refused, Error::Argument(_)), "{refused}");
+            let refused = rank.communicator.shrink(&[], false).expect_err("no rank is excluded");
             return assert!(matches!(refused, Error::Argument(_)), "{refused}");
         }
         let mut child = match rank.communicator.shrink(&[0], false) {
