@@ -58,9 +58,18 @@ fn build(program: &Path) -> Result<PathBuf> {
     let built = target.join("release/libcurium_sim_libraries.so");
     fs::copy(&built, &library).with_context(|| format!("{} could not be copied", built.display()))?;
     #[cfg(unix)]
-    std::os::unix::fs::symlink(NAME, library.with_file_name(NCCL))
-        .with_context(|| format!("{NCCL} could not be created"))?;
+    link_nccl(&library).with_context(|| format!("{NCCL} could not be created"))?;
     Ok(library)
+}
+
+/// Links the name of NCCL's library, in place of an older one, to the simulator's.
+#[cfg(unix)]
+fn link_nccl(library: &Path) -> io::Result<()> {
+    let link = library.with_file_name(NCCL);
+    if link.is_symlink() {
+        fs::remove_file(&link)?;
+    }
+    std::os::unix::fs::symlink(NAME, link)
 }
 
 fn cargo(workspace: &Path, target: &Path) -> Command {

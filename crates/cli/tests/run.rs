@@ -77,6 +77,22 @@ fn request_to_terminate_ends_every_rank() {
 }
 
 #[test]
+fn simulated_ranks_get_the_simulators_libraries_and_a_device_for_each_rank() {
+    let folder = tempfile::tempdir().expect("a folder can be created");
+    let file = |name| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "").expect("the folder is writable");
+        path.to_str().expect("the path is text").to_owned()
+    };
+    // The shell loads neither.
+    let (driver, nccl) = (file("libcuda.so.1"), file("libnccl.so.2"));
+    let arguments = ["--ranks", "3", "--simulated", "--simulator", &driver];
+    let (code, lines, errors) = run(&arguments, "echo $CURIUM_SIM_DEVICES $CURIUM_DRIVER_PATH $CURIUM_NCCL_PATH");
+    assert_eq!(code, Some(0), "{errors}");
+    assert_eq!(lines, [0, 1, 2].map(|rank| format!("[{rank}] 3 {driver} {nccl}")));
+}
+
+#[test]
 fn program_that_cannot_be_started_is_named() {
     let output = program::curium().args(["run", "-n", "2", "--", "./absent"]).output().expect("the program was built");
     assert_eq!(output.status.code(), Some(1));
