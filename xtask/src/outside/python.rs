@@ -27,7 +27,6 @@ pub(super) const CUDA_13: Environment = Environment { name: "python", requiremen
 /// The libraries of CUDA 12, and the packages that are linked to them.
 pub(super) const CUDA_12: Environment =
     Environment { name: "cuda12", requirements: "requirements-cuda12.txt", newest: 12 };
-
 /// The newest packages that nccl4py uses.
 pub(super) const NCCL: Environment = Environment { name: "nccl", requirements: "requirements-nccl.txt", newest: 13 };
 
