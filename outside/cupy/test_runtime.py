@@ -193,7 +193,7 @@ def test_surface():
 
 def test_device():
     device = cp.cuda.Device()
-    assert device.compute_capability == "90" and cp.cuda.runtime.getDeviceCount() == 1
+    assert device.compute_capability == "90" and cp.cuda.runtime.getDeviceCount() == 4
     assert "Simulator" in runtime.getDeviceProperties(0)["name"].decode()
     assert cp.cuda.Device.from_pci_bus_id(device.pci_bus_id) == device
     free, total = device.mem_info
