@@ -68,7 +68,6 @@ const STEPS: &[Step] = &[
     Step::new("test", |_| test()),
     Step::new("fmt", |_| run_all(cargo().args(["fmt", "--all", "--check"]))),
     Step::new("paths", |_| tree::names_no_machine().map(|()| Outcome::Passed)),
-    Step::new("length", |_| tree::files_are_short().map(|()| Outcome::Passed)),
     Step::new("safety", |_| tree::proofs_are_done().map(|()| Outcome::Passed)),
     Step::new("links", links::run),
     Step::new("package", package::run),
